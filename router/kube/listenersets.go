@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"maps"
 	"sync"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -104,6 +105,8 @@ func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSe
 		}
 		w.dirty.Mark(key)
 		w.markRoutesOf(model.Objects{key: {}})
+	} else if !maps.Equal(before.Annotations, after.Annotations) {
+		w.dirty.Mark(key)
 	}
 	w.gatewaySeen(key)
 }

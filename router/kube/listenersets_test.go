@@ -59,6 +59,11 @@ func TestListenerSets(t *testing.T) {
 	})
 	port(set, "83")
 	changesUntil(t, w, "all of the Gateway", has(others))
+	_ = w.Take()
+	e.patchGateway(t, set, "", `{"metadata":{"annotations":{"fairlead.dev/allow":"198.18.0.0/15"}}}`)
+	changesUntil(t, w, "annotations of the ListenerSet", has(set))
+	e.patchGateway(t, set, "", `{"metadata":{"annotations":null}}`)
+	changesUntil(t, w, "their end", has(set))
 	publish := func(key model.Object) {
 		t.Helper()
 		d := map[model.Kind]door.Door{gateway.KindGateway: gateway.Gateways{}, gateway.KindHTTPRoute: gateway.HTTPRoutes{}, gateway.KindListenerSet: gateway.ListenerSets{}}[key.Kind]

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
@@ -187,7 +188,7 @@ func (e *Effective) Findings(closed string) []api.Finding {
 	var out []api.Finding
 	for _, c := range e.Closings {
 		f := api.Finding{Reason: api.ReasonPolicyClosed, Severity: api.SeverityError, Field: c.Field, Message: c.Message, Effect: closed}
-		if IsKind(c.Key.Kind) || c.Key.Kind == KindNamespace || c.Key.Kind == KindService || c.Key.Kind == KindGateway {
+		if IsKind(c.Key.Kind) || slices.Contains([]model.Kind{KindNamespace, KindService, KindGateway, KindListenerSet}, c.Key.Kind) {
 			f.Field, f.Message = "", strings.TrimSpace(Title(c.Key)+" "+c.Field)+": "+c.Message
 		}
 		out = append(out, f)

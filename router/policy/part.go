@@ -13,6 +13,9 @@ import (
 // them.
 const KindGateway model.Kind = "Gateway"
 
+// KindListenerSet is that of ListenerSets, which no policy names.
+const KindListenerSet model.Kind = "ListenerSet"
+
 // addMisnamed takes in the policies that name a part which the object does not have. A rule
 // that is renamed must not open what a policy of its former name kept shut, so one that
 // protects closes all of the object.

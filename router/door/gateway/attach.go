@@ -57,6 +57,9 @@ func (b *builder) parents() {
 		if p.reason == "" {
 			b.attach(&p, all)
 		}
+		if p.reason == "" && !b.policed() {
+			b.keepOut(&p)
+		}
 		if p.reason != "" {
 			b.find(api.SeverityWarning, fmt.Sprintf("spec.parentRefs[%d]", i), api.Reason(p.reason), p.message, fmt.Sprintf("the route is not served by the %s", p.key.Kind))
 		}
@@ -73,7 +76,7 @@ func (b *builder) listenersOf(p *parent) ([]listener, bool) {
 		if !ok {
 			return nil, false
 		}
-		return servedBy(g, listenersOf(g)), true
+		return servedBy(g, nil, listenersOf(g)), true
 	}
 	s, ok := b.src.Object(p.key).(*gatewayv1.ListenerSet)
 	if !ok {
@@ -91,12 +94,12 @@ func (b *builder) listenersOf(p *parent) ([]listener, bool) {
 	if !gateway.AllowsSets(g, s.Namespace, labelsFrom(b.src)) {
 		p.reason, p.message = gatewayv1.RouteReasonNoMatchingParent, "its Gateway does not allow the ListenerSet"
 	}
-	return servedBy(g, entriesOf(s, g)), true
+	return servedBy(g, s, entriesOf(s, g)), true
 }
 
-func servedBy(g *gatewayv1.Gateway, all []listener) []listener {
+func servedBy(g *gatewayv1.Gateway, s *gatewayv1.ListenerSet, all []listener) []listener {
 	for i := range all {
-		all[i].gateway = g
+		all[i].gateway, all[i].set = g, s
 	}
 	return all
 }

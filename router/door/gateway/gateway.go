@@ -42,6 +42,7 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 	}
 	res := &door.Result{Object: gatewayObject(g), UID: string(g.UID), Generation: g.Generation}
 	k := &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}
+	sayMisplaced(res, g.Annotations)
 	serve(res, listenersOf(g), k, g)
 	if shown := k.forPods(g); shown != nil {
 		c := shown.condition()

@@ -22,8 +22,10 @@ type listener struct {
 	verdict  gateway.ListenerVerdict
 	hostname string
 	scope    model.ScopeID
-	// gateway is the one that serves it, known where routes are attached.
+	// gateway is the one that serves it, known where routes are attached, and set the
+	// ListenerSet that has it, nil for none.
 	gateway *gatewayv1.Gateway
+	set     *gatewayv1.ListenerSet
 }
 
 func listenersOf(g *gatewayv1.Gateway) []listener {

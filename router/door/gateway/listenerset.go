@@ -86,6 +86,7 @@ func (ListenerSets) Ingest(v door.Version, src door.Source, set door.Settings, p
 	if !ok || !has {
 		return res
 	}
+	sayMisplaced(res, s.Annotations)
 	verdict := all.Joint(g).Set(s.Namespace, s.Name)
 	if verdict == nil || verdict.Set.UID != s.UID || verdict.Set.Generation != s.Generation {
 		res.Pending = true // there is another version by now, which is ingested in its turn

@@ -126,8 +126,7 @@ func (b *builder) selectFor(place *policy.Place, l *listener) *policy.Selection 
 	if l.owner != key {
 		name = "" // a ListenerSet's, of which the Gateway's owner knows nothing
 	}
-	closings, _ := b.misplaced(key, l.gateway.Annotations) // what has no effect is not said to each route
-	s.AddMisplaced(closings, nil)
+	s.AddMisplaced(b.misplacedAt(l), nil)
 	in := b.src.Policies(key.Namespace)
 	if len(in.All()) == 0 {
 		return s
@@ -138,6 +137,31 @@ func (b *builder) selectFor(place *policy.Place, l *listener) *policy.Selection 
 	}
 	s.AddGateway(key, name, names, in)
 	return s
+}
+
+// misplacedAt returns what is wrong with annotations of the Gateway and the ListenerSet of a
+// listener, as far as it closes. What has no effect is said there, and not to each route.
+func (b *builder) misplacedAt(l *listener) []policy.Closing {
+	closings, _ := b.misplaced(gatewayObject(l.gateway), l.gateway.Annotations)
+	if l.set != nil {
+		own, _ := b.misplaced(l.owner, l.set.Annotations)
+		closings = slices.Concat(closings, own)
+	}
+	return closings
+}
+
+// sayMisplaced says of annotations of a Gateway or ListenerSet what becomes of them.
+func sayMisplaced(res *door.Result, annotations map[string]string) {
+	closings, unapplied := policy.Misplaced(res.Object, annotations)
+	add := func(c policy.Closing, severity api.Severity, effect string) {
+		res.Findings = append(res.Findings, api.Finding{Object: ref(res.Object), Field: c.Field, Reason: c.Reason, Severity: severity, Message: c.Message, Effect: effect})
+	}
+	for _, c := range closings {
+		add(c, api.SeverityError, "paths of HTTPRoutes and GRPCRoutes that are attached answer 503, and other routes are not served")
+	}
+	for _, c := range unapplied {
+		add(c, api.SeverityWarning, c.Effect)
+	}
 }
 
 // misplaced is policy.Misplaced, once for each object: there are many rules and listeners.

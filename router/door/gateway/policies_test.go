@@ -189,6 +189,9 @@ func TestMisplacedAnnotations(t *testing.T) {
 			if closes := test.want == shut || strings.Contains(test.annotation, "/policy"); closes != closedByGateway(t, test.annotation) {
 				t.Errorf("on the Gateway it closes: %t", !closes)
 			}
+			if closes := test.want == shut || strings.Contains(test.annotation, "/policy"); closes != closedBySet(t, test.annotation) {
+				t.Errorf("on the ListenerSet it closes: %t", !closes)
+			}
 			var reasons []string
 			for _, f := range c.route(t, "ns", "r").Findings {
 				reasons = append(reasons, string(f.Reason))
@@ -211,4 +214,46 @@ func closedByGateway(t *testing.T, annotation string) (closed bool) {
 		t.Errorf("findings %s", said)
 	}
 	return closed
+}
+
+// closedBySet reports whether an annotation of a ListenerSet closes what comes in by it, and
+// checks that it closes nothing else, and that the ListenerSet says so.
+func closedBySet(t *testing.T, annotation string) bool {
+	t.Helper()
+	set := `
+kind: ListenerSet
+metadata: {namespace: ns, name: set, uid: s, annotations: {` + annotation + `}}
+spec: {parentRef: {name: gw}, listeners: [{name: own, port: 81, protocol: HTTP}]}
+`
+	c := newCluster(t, manifests(web, strings.Replace(twoListeners, "{gatewayClassName", "{allowedListeners: {namespaces: {from: Same}}, gatewayClassName", 1), set,
+		strings.Replace(twoRules, "[{name: gw}]", "[{name: gw}, {kind: ListenerSet, name: set}]", 1)))
+	key := model.Object{Kind: gateway.KindListenerSet, Namespace: "ns", Name: "set"}
+	own := model.NewScope(key, "own")
+	res := c.route(t, "ns", "r")
+	closed, open := 0, 0
+	for _, claim := range res.Claims {
+		scope, _ := model.SplitHost(claim.Host)
+		switch {
+		case scope == own && claim.Closed:
+			closed++
+		case scope == own:
+			open++
+		case claim.Closed:
+			t.Errorf("it closes what comes in by the Gateway")
+		}
+	}
+	if closed+open != 2 || closed*open > 0 {
+		t.Errorf("%d closed, %d open", closed, open)
+	}
+	said := fmt.Sprint((gateway.ListenerSets{}).Ingest(c.Object(key), c, door.Settings{}, door.Past{}).Findings)
+	if told := strings.Contains(said, "PolicyClosed"); told != (closed > 0) {
+		t.Errorf("findings of the ListenerSet: %s", said)
+	}
+	if told := strings.Contains(said, "UnknownAnnotation"); told != strings.Contains(annotation, "colour") && !strings.Contains(annotation, "timeout") {
+		t.Errorf("findings of the ListenerSet: %s", said)
+	}
+	if closed > 0 && !strings.Contains(fmt.Sprint(res.Findings), "ListenerSet ns/set metadata.annotations") {
+		t.Errorf("findings %s", res.Findings)
+	}
+	return closed > 0
 }

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"fmt"
+
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
@@ -87,6 +89,17 @@ func (b *builder) refuseMisplaced() {
 	for _, c := range unapplied {
 		b.find(api.SeverityWarning, c.Field, c.Reason, c.Message, c.Effect)
 	}
+}
+
+// keepOut detaches a route for which no policy can be from a Gateway or ListenerSet with an
+// annotation of Routes that protects.
+func (b *builder) keepOut(p *parent) {
+	closings := b.misplacedAt(&p.attached[0])
+	if len(closings) == 0 {
+		return
+	}
+	p.attached = nil
+	p.reason, p.message = gatewayv1.RouteReasonUnsupportedValue, fmt.Sprintf("%s %s: %s", policy.Title(closings[0].Key), closings[0].Field, closings[0].Message)
 }
 
 // streamRule returns the rule of an HTTPRoute that has the same backends.

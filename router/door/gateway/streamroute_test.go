@@ -139,3 +139,36 @@ func TestStreamAnnotations(t *testing.T) {
 		})
 	}
 }
+
+// TestStreamParentAnnotations: a Gateway or ListenerSet with an annotation of Routes that protects
+// has no routes of connections, for which there are no policies.
+func TestStreamParentAnnotations(t *testing.T) {
+	t.Parallel()
+	const set = `
+kind: ListenerSet
+metadata: {namespace: ns, name: set, uid: s}
+spec: {parentRef: {name: gw}, listeners: [{name: own, port: 8081, protocol: TCP}]}
+`
+	allowing := strings.Replace(streamGateway, "  listeners:", "  allowedListeners: {namespaces: {from: Same}}\n  listeners:", 1)
+	annotated := func(text, annotation string) string {
+		text = strings.Replace(text, "uid: g}", "uid: g, annotations: {"+annotation+"}}", 1)
+		return strings.Replace(text, "uid: s}", "uid: s, annotations: {"+annotation+"}}", 1)
+	}
+	const protects, other = "fairlead.dev/allow: 198.18.0.0/16", "fairlead.dev/colour: blue"
+	for _, test := range []struct{ name, gateway, set, want string }{
+		{"neither", allowing, set, "Accepted Accepted"},
+		{"no effect", annotated(allowing, other), annotated(set, other), "Accepted Accepted"},
+		{"the ListenerSet", allowing, annotated(set, protects), "Accepted UnsupportedValue"},
+		{"the Gateway, and so its ListenerSets", annotated(allowing, protects), set, "UnsupportedValue UnsupportedValue"},
+	} {
+		c := newCluster(t, manifests(web, test.gateway, test.set, "kind: TCPRoute\nmetadata: {namespace: ns, name: r, uid: u}\nspec: {parentRefs: [{name: gw}, {kind: ListenerSet, name: set}], rules: [{backendRefs: [{name: web, port: 80}]}]}"))
+		res := c.stream("TCPRoute")
+		var got []string
+		for _, p := range res.Parents {
+			got = append(got, p.Conditions[0].Reason)
+		}
+		if text := strings.Join(got, " "); text != test.want || len(res.Claims) != strings.Count(test.want, "Accepted") {
+			t.Errorf("%s: %s, %d claims; want %s", test.name, text, len(res.Claims), test.want)
+		}
+	}
+}
