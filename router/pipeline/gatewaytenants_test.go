@@ -35,10 +35,11 @@ func newGatewayTenants() *gatewayTenants {
 // tenantDocument is an object as a fuzz input has it. Names and namespaces, which the API
 // server checks, are made of its place and of other.
 type tenantDocument struct {
-	Kind  string
-	Name  string
-	Other bool
-	Spec  json.RawMessage
+	Kind        string
+	Name        string
+	Other       bool
+	Annotations map[string]string
+	Spec        json.RawMessage
 }
 
 // read puts objects in, each of a JSON text, and returns their keys. Only names of known
@@ -58,7 +59,7 @@ func (g *gatewayTenants) read(text []byte, namespace string, created time.Time) 
 		if doc.Other {
 			in += "-other"
 		}
-		meta := metav1.ObjectMeta{Namespace: in, Name: doc.Name, UID: types.UID(doc.Kind + "/" + in + "/" + doc.Name), Generation: 1, CreationTimestamp: metav1.NewTime(created)}
+		meta := metav1.ObjectMeta{Namespace: in, Name: doc.Name, UID: types.UID(doc.Kind + "/" + in + "/" + doc.Name), Generation: 1, CreationTimestamp: metav1.NewTime(created), Annotations: doc.Annotations}
 		if key, ok := g.put(&doc, meta); ok && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
