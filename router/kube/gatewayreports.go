@@ -54,6 +54,8 @@ type gatewayOpinion struct {
 	written time.Time
 	// since is when the opinion was made.
 	since time.Time
+	// paced is what StatusWriter.pace counts of its writes.
+	paced time.Time
 	// judged is true once the findings have been compared with what the status says, and
 	// reported are those of which there was an event.
 	judged   bool

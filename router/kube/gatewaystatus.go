@@ -35,9 +35,12 @@ func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Ob
 	var attached attachments
 	if o != nil {
 		status, attached = o.status, g.attachedTo(key)
-		if since := time.Since(o.written); hasListeners(key.Kind) {
+		switch since := time.Since(o.written); {
+		case hasListeners(key.Kind):
 			pause = gatewayWritePause - since
-		} else if !o.urgent {
+		case o.urgent:
+			pause = s.pace.wait(o.paced, time.Now())
+		default:
 			pause = repairPause - since
 		}
 	}
@@ -74,6 +77,7 @@ func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Ob
 	o.judged = true
 	if w.patch != nil {
 		o.written = time.Now()
+		o.paced = s.pace.next(o.paced, o.written)
 	}
 	if sameGatewayStatus(&o.status, &status) {
 		o.urgent = false

@@ -59,6 +59,7 @@ type StatusWriter struct {
 	namespace string
 	identity  string
 	lease     leaseTimes
+	pace      pace
 	log       *limitedLog
 	events    *eventWriter
 	// term is held while this replica writes, so that two terms never overlap.
@@ -91,6 +92,8 @@ type desired struct {
 	// repaired is when an entry that another program had changed was last put
 	// right.
 	repaired time.Time
+	// paced is what pace counts of its writes.
+	paced time.Time
 	// judged is true once the findings have been compared with those that
 	// events reported, which are in reported.
 	judged   bool
@@ -130,7 +133,7 @@ func NewStatusWriter(o StatusOptions) (*StatusWriter, error) {
 	log := newLimitedLog(o.Log)
 	s := &StatusWriter{
 		watcher: o.Watcher, canonical: o.CanonicalHostname, namespace: o.LeaseNamespace, identity: o.Identity,
-		lease: defaultLeaseTimes, log: log, events: newEventWriter(o.Watcher.clients.core, "router-"+o.Watcher.name, log),
+		lease: defaultLeaseTimes, pace: statusPace, log: log, events: newEventWriter(o.Watcher.clients.core, "router-"+o.Watcher.name, log),
 		budget:  newEventBudget(),
 		desired: map[model.Object]*desired{}, ahead: map[model.Object]ahead{},
 		settings: settingsReport{wake: make(chan struct{}, 1)},

@@ -29,6 +29,7 @@ func TestStatusWriter(t *testing.T) {
 	t.Run("restart writes nothing", e.testRestart)
 	t.Run("routes that leave", e.testLeave)
 	t.Run("repairs", e.testRepair)
+	t.Run("a route that changes without end", e.testPace)
 	t.Run("events", e.testEvents)
 	t.Run("no namespace for the lease", e.testNoNamespace)
 	t.Run("forbidden", e.testForbidden)

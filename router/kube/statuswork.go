@@ -81,7 +81,10 @@ func (s *StatusWriter) plan(key model.Object) (work, bool) {
 	w.opinion, w.status = d, d.status
 	w.ingress, w.differs = withEntry(stored.Status.Ingress,
 		wantedEntry(s.watcher.name, s.canonical, d.status), metav1.Now().Rfc3339Copy())
-	if w.differs && !d.urgent {
+	switch {
+	case w.differs && d.urgent:
+		w.pause = s.pace.wait(d.paced, time.Now())
+	case w.differs:
 		w.repair, w.pause = true, repairPause-time.Since(d.repaired)
 	}
 	if !w.differs {
@@ -170,6 +173,7 @@ func (s *StatusWriter) wrote(w work, answer *routev1.Route) {
 		delete(s.ahead, w.key)
 	}
 	if w.opinion != nil {
+		w.opinion.paced = s.pace.next(w.opinion.paced, time.Now())
 		if w.repair {
 			w.opinion.repaired = time.Now()
 		}
