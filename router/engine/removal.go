@@ -11,7 +11,7 @@ import (
 
 // removalSlice bounds how long removals keep changes waiting, removalRest how soon
 // more of them follow.
-const removalSlice, removalRest = 5 * time.Millisecond, restShare * 5 * time.Millisecond
+const removalSlice, removalRest = 5 * time.Millisecond, 45 * time.Millisecond
 
 // removalBatch is how many removals are tried together: each line that HAProxy gets is a
 // connection to it, which costs more than most removals. A backend with its servers has a

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"math"
+	"runtime"
 	"slices"
 	"time"
 
@@ -20,8 +21,9 @@ const (
 	// to fight for its processor they took a second.
 	turnTime = 50 * time.Millisecond
 	// restShare is how many times as long as a turn with routes of busy namespaces
-	// these rest after it. They have leastTurn routes in each: a request that meets a
-	// long turn waits for the processor several times on its way.
+	// these rest after it where the router has one processor, which HAProxy may need;
+	// with two it is half as long. They have leastTurn routes in each: a request that
+	// meets a long turn waits for the processor several times on its way.
 	restShare = 9
 	// A namespace is busy when turns with its routes took longer than turnBurst
 	// together, less one in turnShare of the time that passes: more than when a node
@@ -43,6 +45,8 @@ type turns struct {
 	// size is how many routes have one turn. It follows the time that they take,
 	// unless they are all to have one.
 	size int
+	// share is how many times as long as a turn a rest is.
+	share int
 	// rest is until when busy namespaces wait, busy whether the last turn had routes
 	// of one, had how many routes of each namespace, and how many of them once more,
 	// and spent how long its turns took.
@@ -57,7 +61,7 @@ type turns struct {
 }
 
 func newTurns(caps plan.Capabilities) *turns {
-	t := &turns{size: turnSize, had: map[string]moved{}, spent: map[string]spending{}, waiting: map[string]map[model.Object]bool{}}
+	t := &turns{size: turnSize, share: max(restShare/runtime.GOMAXPROCS(0), 1), had: map[string]moved{}, spent: map[string]spending{}, waiting: map[string]map[model.Object]bool{}}
 	if !caps.DynamicBackends {
 		t.size = math.MaxInt // one reload is for all of them
 	}
@@ -225,7 +229,7 @@ func (t *turns) took(routes int, d time.Duration, now time.Time) {
 		t.spend(name, each*time.Duration(had.all), each*time.Duration(had.again), now)
 	}
 	if t.busy {
-		t.rest = now.Add(restShare * d)
+		t.rest = now.Add(time.Duration(t.share) * d)
 	}
 	switch {
 	case d > turnTime && routes > leastTurn:

@@ -127,7 +127,7 @@ func TestTurnsBusy(t *testing.T) {
 		}
 		q.took(leastTurn, 2*time.Millisecond, now)
 		wait, due := q.due(now)
-		if !due || wait != restShare*2*time.Millisecond {
+		if !due || wait != time.Duration(q.share)*2*time.Millisecond {
 			t.Errorf("a rest of %v", wait)
 		}
 		now = now.Add(wait)
