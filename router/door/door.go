@@ -60,9 +60,6 @@ type Result struct {
 	// Claims are none if the object is refused; then the first of Findings with
 	// severity Error says why. No two have the same Rule.
 	Claims []*model.Claim
-	// Wants is how many claims the object asks for, whatever it gets, if it may make many.
-	// A namespace has a bound of them (Past.Crowded).
-	Wants int
 	// SharedLimits is how many limits of scope Shared the object asks for, whatever it gets,
 	// and SharedLimitsBound how many its namespace may have by the word of administrators; 0
 	// is as many as settings say.
@@ -86,22 +83,32 @@ type Result struct {
 	Depends []model.Object
 	// Effective is what policies say about the object, or nil if none is for it.
 	Effective *policy.Effective
-	// Effectives are what they say about each claim, by its Rule, where claims of an object may
-	// have different ones; then Effective is all of it. Claims that no policy is for are missing.
+	// OfGateway is nil for objects of other APIs, of which there may be very many.
+	*OfGateway
+	// Patterns is how many objects of the namespace may have patterns by the word of
+	// administrators, or 0 for as many as the router lets each namespace have.
+	Patterns int
+}
+
+// OfGateway is what only objects of the Gateway API have.
+type OfGateway struct {
+	// Wants is how many claims the object asks for, whatever it gets, if it may make many.
+	// A namespace has a bound of them (Past.Crowded).
+	Wants int
+	// Effectives are what policies say about each claim, by its Rule, where claims of an object
+	// may have different ones; then Effective is all of it. Claims that no policy is for are missing.
 	Effectives map[string]*policy.Effective
-	// Generation is the object's, and the others what its status says: Parents of routes of
-	// the Gateway API, ListenerStatus of Gateways and ListenerSets, Conditions of
-	// Gateways, ListenerSets and BackendTLSPolicies. AttachedTo is the Gateway that has accepted a ListenerSet.
+	// Generation is the object's, and the others what its status says: Parents of routes,
+	// ListenerStatus of Gateways and ListenerSets, Conditions of Gateways, ListenerSets and
+	// BackendTLSPolicies.
 	Generation     int64
 	Parents        []model.ParentStatus
 	ListenerStatus []model.ListenerStatus
 	Conditions     []model.StatusCondition
-	AttachedTo     model.Object
+	// AttachedTo is the Gateway that has accepted a ListenerSet.
+	AttachedTo model.Object
 	// TLSPolicies are the BackendTLSPolicies for Services that a route names.
 	TLSPolicies []model.Object
-	// Patterns is how many objects of the namespace may have patterns by the word of
-	// administrators, or 0 for as many as the router lets each namespace have.
-	Patterns int
 }
 
 // Past is what the pipeline remembers of an object.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
@@ -192,10 +193,15 @@ func (f *Files) removeOldCertificates(st *plan.State) error {
 	return nil
 }
 
+// buffers are for one file after the other: there are dozens.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+
 // replace writes a file beside its place and renames it.
 func replace(path string, write func(io.Writer) error) error {
 	return replaceFile(path, func(tmp *os.File) error {
-		w := bufio.NewWriterSize(tmp, 64<<10)
+		w := buffers.Get().(*bufio.Writer) //nolint:forcetypeassert // of New
+		defer buffers.Put(w)
+		w.Reset(tmp)
 		if err := write(w); err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ type queue = workqueue.TypedRateLimitingInterface[model.Object]
 
 // desired is what this router says about one route.
 type desired struct {
-	status model.RouteStatus
+	status verdict
 	// urgent is true from a change of status until it has been written.
 	urgent bool
 	// repaired is when an entry that another program had changed was last put
@@ -162,14 +162,15 @@ func (s *StatusWriter) Publish(statuses []model.RouteStatus) {
 			continue
 		}
 		d := s.desired[status.Object]
-		if d == nil || d.status.UID != status.UID {
+		v := verdictOf(&status)
+		if d == nil || d.status.UID != v.UID {
 			d = &desired{}
 			s.desired[status.Object] = d
-		} else if equalStatus(d.status, status) {
+		} else if d.status.equal(&v) {
 			continue
 		}
-		status.Findings = slices.Clone(status.Findings)
-		d.status, d.urgent = status, true
+		v.Findings = slices.Clone(v.Findings)
+		d.status, d.urgent = v, true
 		s.enqueue(status.Object)
 	}
 }
@@ -281,8 +282,23 @@ func (s *StatusWriter) begin(q queue) {
 	}
 }
 
-func equalStatus(a, b model.RouteStatus) bool {
-	return a.Object == b.Object && a.UID == b.UID && a.Host == b.Host && a.WildcardPolicy == b.WildcardPolicy &&
-		a.Admitted == b.Admitted && a.Reason == b.Reason && a.Message == b.Message &&
-		slices.Equal(a.Findings, b.Findings)
+// verdict is what is said of a Route. There are very many, so it lacks what only objects
+// of the Gateway API have.
+type verdict struct {
+	UID, Host, WildcardPolicy, Message string
+	Reason                             api.Reason
+	Findings                           []api.Finding
+	Admitted                           bool
+}
+
+func verdictOf(s *model.RouteStatus) verdict {
+	return verdict{
+		UID: s.UID, Host: s.Host, WildcardPolicy: s.WildcardPolicy, Message: s.Message,
+		Reason: s.Reason, Findings: s.Findings, Admitted: s.Admitted,
+	}
+}
+
+func (v *verdict) equal(w *verdict) bool {
+	return v.UID == w.UID && v.Host == w.Host && v.WildcardPolicy == w.WildcardPolicy && v.Message == w.Message &&
+		v.Reason == w.Reason && slices.Equal(v.Findings, w.Findings) && v.Admitted == w.Admitted
 }

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead/fairlead/router/model"
 )
 
 // unservable is a condition of OpenShift's router. It is never true here, so
@@ -17,7 +16,7 @@ const unservable routev1.RouteIngressConditionType = "UnservableInFutureVersions
 
 // wantedEntry returns the entry that a router wants in a route's status. The
 // condition has no time yet.
-func wantedEntry(routerName, canonicalHostname string, s model.RouteStatus) routev1.RouteIngress {
+func wantedEntry(routerName, canonicalHostname string, s verdict) routev1.RouteIngress {
 	admitted := corev1.ConditionFalse
 	if s.Admitted {
 		admitted = corev1.ConditionTrue

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/model"
 )
 
 var (
@@ -162,7 +161,7 @@ func TestWithoutEntry(t *testing.T) {
 
 func TestWantedEntry(t *testing.T) {
 	t.Parallel()
-	got := wantedEntry("default", "router-default.apps.example.com", model.RouteStatus{
+	got := wantedEntry("default", "router-default.apps.example.com", verdict{
 		Host:   "a.example.com", // a route may have "" as its wildcardPolicy, which is None
 		Reason: api.ReasonHostAlreadyClaimed, Message: "taken",
 	})

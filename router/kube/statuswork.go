@@ -27,7 +27,7 @@ type work struct {
 	differs bool
 	// opinion is nil if the router's entry is to be removed.
 	opinion *desired
-	status  model.RouteStatus
+	status  verdict
 	// repair is true if the router has nothing new to say.
 	repair bool
 	// pause is the time to wait before writing.
@@ -177,7 +177,7 @@ func (s *StatusWriter) wrote(w work, answer *routev1.Route) {
 		if w.repair {
 			w.opinion.repaired = time.Now()
 		}
-		if equalStatus(w.opinion.status, w.status) {
+		if w.opinion.status.equal(&w.status) {
 			w.opinion.urgent = false
 		}
 	}

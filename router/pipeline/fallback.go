@@ -157,7 +157,10 @@ func (p *Pipeline) keep(r *tracked, res *door.Result, former door.Version) bool 
 		return false
 	}
 	// What the served version depends on must be noticed, too.
-	res.Claims, res.Effective, res.Effectives, r.from = kept.Claims, kept.Effective, kept.Effectives, former
+	res.Claims, res.Effective, r.from = kept.Claims, kept.Effective, former
+	if kept.OfGateway != nil && res.OfGateway != nil {
+		res.Effectives = kept.Effectives
+	}
 	res.Depends = append(res.Depends, kept.Depends...)
 	return true
 }

@@ -18,6 +18,9 @@ func showsCertificates(res *door.Result) bool {
 // withdrawListeners takes out the listeners that show certificates, of which HAProxy has
 // refused one, and says so of each.
 func withdrawListeners(res *door.Result, message string) {
+	if res.OfGateway == nil {
+		return
+	}
 	var scopes []model.ScopeID
 	res.Listeners = slices.DeleteFunc(res.Listeners, func(l model.Listener) bool {
 		if len(l.Certificates) > 0 {

@@ -78,7 +78,7 @@ func (p *Pipeline) EffectiveOf(c *model.Claim) *policy.Effective {
 	switch {
 	case r == nil || r.result == nil:
 		return nil
-	case r.result.Effectives != nil:
+	case r.result.OfGateway != nil && r.result.Effectives != nil:
 		return r.result.Effectives[c.Rule]
 	}
 	return r.result.Effective

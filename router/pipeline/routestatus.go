@@ -25,8 +25,10 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 	st := model.RouteStatus{
 		Object: key, UID: res.UID, Host: res.Host, WildcardPolicy: res.WildcardPolicy,
 		Admitted: true, Findings: res.Findings,
-		Generation: res.Generation, Parents: res.Parents, Listeners: res.ListenerStatus,
-		Conditions: res.Conditions, AttachedTo: res.AttachedTo, TLSPolicies: res.TLSPolicies,
+	}
+	if of := res.OfGateway; of != nil {
+		st.Generation, st.Parents, st.Listeners = of.Generation, of.Parents, of.ListenerStatus
+		st.Conditions, st.AttachedTo, st.TLSPolicies = of.Conditions, of.AttachedTo, of.TLSPolicies
 	}
 	var lost []api.Finding
 	for _, c := range res.Claims {

@@ -31,7 +31,11 @@ func (s *shares) set(key model.Object, v door.Version, r *door.Result) {
 	s.checks.set(key, r.Claims)
 	s.patterns.set(key, r.Claims, r.Patterns)
 	s.pages.set(key, r.Claims)
-	s.claims.set(key, v, r.Wants, 0)
+	wants := 0
+	if r.OfGateway != nil {
+		wants = r.Wants
+	}
+	s.claims.set(key, v, wants, 0)
 	s.counted.set(key, v, r.SharedLimits, r.SharedLimitsBound)
 	codes := 0
 	for _, f := range r.Fetches {

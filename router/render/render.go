@@ -232,7 +232,7 @@ func tlsWords(o model.ServerOptions, l Layout, caps plan.Capabilities) []string 
 
 // MapFile writes one map as text.
 func MapFile(w io.Writer, st *plan.State, m plan.Map) error {
-	var lines []string
+	var keys []string
 	for e, v := range st.Entries {
 		if e.Map != m {
 			continue
@@ -240,12 +240,15 @@ func MapFile(w io.Writer, st *plan.State, m plan.Map) error {
 		if err := CheckEntry(e.Key, v); err != nil {
 			return &UnsafeError{Step: plan.EntryAdd{Entry: e, Value: v}, Err: err}
 		}
-		lines = append(lines, e.Key+" "+v+"\n")
+		keys = append(keys, e.Key)
 	}
-	slices.Sort(lines)
-	for _, line := range lines {
-		if _, err := io.WriteString(w, line); err != nil {
-			return fmt.Errorf("write map %s: %w", m, err)
+	slices.Sort(keys)
+	for _, key := range keys {
+		// One by one: together all lines would be as long as the file.
+		for _, part := range []string{key, " ", st.Entries[plan.Entry{Map: m, Key: key}], "\n"} {
+			if _, err := io.WriteString(w, part); err != nil {
+				return fmt.Errorf("write map %s: %w", m, err)
+			}
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 	if !ok {
 		return &door.Result{}
 	}
-	res := &door.Result{Object: gatewayObject(g), UID: string(g.UID), Generation: g.Generation}
+	res := &door.Result{Object: gatewayObject(g), UID: string(g.UID), OfGateway: &door.OfGateway{Generation: g.Generation}}
 	k := &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}
 	sayMisplaced(res, g.Annotations)
 	serve(res, listenersOf(g), k, g)

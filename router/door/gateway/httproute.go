@@ -84,7 +84,7 @@ type builder struct {
 func newBuilder(kind model.Kind, v door.Version, src door.Source, s door.Settings, past door.Past) *builder {
 	return &builder{src: src, settings: s, past: past, result: &door.Result{
 		Object: model.Object{Kind: kind, Namespace: v.GetNamespace(), Name: v.GetName()},
-		UID:    string(v.GetUID()), Generation: v.GetGeneration(),
+		UID:    string(v.GetUID()), OfGateway: &door.OfGateway{Generation: v.GetGeneration()},
 	}}
 }
 

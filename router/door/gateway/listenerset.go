@@ -78,7 +78,7 @@ func (ListenerSets) Ingest(v door.Version, src door.Source, set door.Settings, p
 	if !ok {
 		return &door.Result{}
 	}
-	res := &door.Result{Object: setObject(s), UID: string(s.UID), Generation: s.Generation}
+	res := &door.Result{Object: setObject(s), UID: string(s.UID), OfGateway: &door.OfGateway{Generation: s.Generation}}
 	parent, _ := SetGateway(s)
 	res.Depends = []model.Object{parent, SetsOf(parent), {Kind: door.KindNamespace, Name: s.Namespace}}
 	g, ok := src.Object(parent).(*gatewayv1.Gateway)

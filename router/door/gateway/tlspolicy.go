@@ -34,7 +34,7 @@ func (BackendTLSPolicies) Ingest(v door.Version, src door.Source, set door.Setti
 	if !ok {
 		return &door.Result{}
 	}
-	res := &door.Result{Object: tlsPolicyObject(p), UID: string(p.UID), Generation: p.Generation}
+	res := &door.Result{Object: tlsPolicyObject(p), UID: string(p.UID), OfGateway: &door.OfGateway{Generation: p.Generation}}
 	j := tlsJudge{src: src, past: past, owner: res.Object, system: set.SystemCA}
 	verdict := j.judge(p)
 	if verdict.reason == gatewayv1.PolicyReasonAccepted {

@@ -51,7 +51,7 @@ type Options struct {
 // Exporter sends spans where Want says. Its methods may be called from any goroutine.
 type Exporter struct {
 	options          Options
-	queue            chan observe.Record
+	queue            chan *observe.Record
 	sent             prometheus.Counter
 	overflow, failed prometheus.Counter
 
@@ -73,7 +73,7 @@ func New(o Options, registry prometheus.Registerer) *Exporter {
 		Name: "fairlead_router_spans_dropped_total", Help: "Spans of requests that were not sent: the queue had no room, or the collector did not take them.",
 	}, []string{"reason"})
 	e := &Exporter{
-		options: o, queue: make(chan observe.Record, Queue), moved: make(chan struct{}),
+		options: o, queue: make(chan *observe.Record, Queue), moved: make(chan struct{}),
 		sent:     prometheus.NewCounter(prometheus.CounterOpts{Name: "fairlead_router_spans_sent_total", Help: "Spans of requests that the collector has taken."}),
 		overflow: dropped.WithLabelValues("queue"), failed: dropped.WithLabelValues("collector"),
 	}
@@ -118,8 +118,9 @@ func (e *Exporter) Take(r *observe.Record) {
 	if !r.Sampled() {
 		return
 	}
+	kept := *r // what r points to is the caller's again
 	select {
-	case e.queue <- *r:
+	case e.queue <- &kept:
 	default:
 		e.overflow.Add(float64(len(trace.Spans(r))))
 	}
@@ -177,7 +178,7 @@ func (e *Exporter) batch(ctx context.Context, moved <-chan struct{}) (spans []*t
 	for range most {
 		select {
 		case r := <-e.queue:
-			spans = append(spans, trace.Spans(&r)...)
+			spans = append(spans, trace.Spans(r)...)
 			if full == nil {
 				timer := time.NewTimer(gather)
 				defer timer.Stop()
@@ -199,7 +200,7 @@ func (e *Exporter) left() (spans []*tracepb.Span) {
 	for range most {
 		select {
 		case r := <-e.queue:
-			spans = append(spans, trace.Spans(&r)...)
+			spans = append(spans, trace.Spans(r)...)
 		default:
 			return spans
 		}
