@@ -94,13 +94,13 @@ func (p *Pipeline) AgentFinds(unusable map[string]string, troubles snapshot.Trou
 	}
 	told = model.Objects{}
 	for key, r := range p.objects {
-		ids := authenticates(r.served)
+		ids := p.authenticates(r, func(*policy.Source) bool { return true })
 		if !slices.ContainsFunc(ids, func(id string) bool {
 			return was.unusable[id] != unusable[id] || !slices.Equal(was.troubles[id], troubles[id])
 		}) {
 			continue
 		}
-		if r.ownAuthentication() {
+		if len(p.authenticates(r, annotated)) > 0 {
 			told[key] = struct{}{}
 		}
 		for _, d := range r.result.Depends {
@@ -112,43 +112,44 @@ func (p *Pipeline) AgentFinds(unusable map[string]string, troubles snapshot.Trou
 	return told
 }
 
-// ownAuthentication reports whether annotations authenticate an object's clients, and no policy.
-func (r *tracked) ownAuthentication() bool {
-	from := r.result.Effective.Origin(policy.GroupAuthentication)
-	return from == nil || !policy.IsKind(from.Key.Kind)
-}
+// annotated reports whether what authenticates clients is no policy, but annotations.
+func annotated(from *policy.Source) bool { return from == nil || !policy.IsKind(from.Key.Kind) }
 
 // authServer adds the finding that the auth server of an object's annotations fails; those of
 // policies are findings of the policy.
 func (p *Pipeline) authServer(findings []api.Finding, key model.Object, r *tracked) []api.Finding {
-	if len(p.agent.troubles) == 0 || !r.ownAuthentication() {
+	if len(p.agent.troubles) == 0 {
 		return findings
 	}
-	for _, t := range p.fate(r).Troubles {
-		if t.Kind == snapshot.KindAuthServer {
-			return append(slices.Clip(findings), policy.AuthServerError(r.door.Ref(key), "metadata.annotations["+policy.AnnotationAuthURL+"]", t))
+	for _, id := range p.authenticates(r, annotated) {
+		for _, t := range p.agent.troubles[id] {
+			if t.Kind == snapshot.KindAuthServer {
+				return append(slices.Clip(findings), policy.AuthServerError(r.door.Ref(key), "metadata.annotations["+policy.AnnotationAuthURL+"]", t))
+			}
 		}
 	}
 	return findings
 }
 
-// authenticates returns the IDs by which the agent admits clients of claims.
-func authenticates(claims []*model.Claim) (ids []string) {
-	for _, c := range claims {
-		if a := c.Backend.Policy().Agent; a != nil && !slices.Contains(ids, a.ID) {
+// authenticates returns the IDs by which the agent admits clients of an object, where that comes
+// from such a source: rules of one object may have different ones.
+func (p *Pipeline) authenticates(r *tracked, by func(*policy.Source) bool) (ids []string) {
+	for _, c := range r.served {
+		a := c.Backend.Policy().Agent
+		if a != nil && !slices.Contains(ids, a.ID) && by(p.EffectiveOf(c).Origin(policy.GroupAuthentication)) {
 			ids = append(ids, a.ID)
 		}
 	}
 	return ids
 }
 
-// fate returns what became of an object.
-func (p *Pipeline) fate(r *tracked) policy.Fate {
+// fate returns what became of an object by a policy.
+func (p *Pipeline) fate(r *tracked, of model.Object) policy.Fate {
 	f := policy.Fate{Refused: r.refusal != nil, Barred: r.barred, Undecided: p.undecided(r)}
 	if len(p.agent.unusable)+len(p.agent.troubles) == 0 {
 		return f
 	}
-	for _, id := range authenticates(r.served) {
+	for _, id := range p.authenticates(r, func(from *policy.Source) bool { return from != nil && from.Key == of }) {
 		f.Troubles = snapshot.Worst(f.Troubles, p.agent.troubles[id])
 		if why := p.agent.unusable[id]; why != "" && f.Unusable == "" {
 			f.Unusable = why

@@ -188,7 +188,7 @@ func (p *Pipeline) PolicyCounts() (counts map[PolicyCount]int, changed bool) {
 func (p *Pipeline) tally(o model.Object, r *tracked, tallies map[model.Object]*policy.Tally) {
 	for i, d := range r.result.Depends {
 		if t := tallies[d]; t != nil && !slices.Contains(r.result.Depends[:i], d) {
-			t.Add(o, r.result.Effective, p.fate(r))
+			t.Add(o, r.result.Effective, p.fate(r, d))
 		}
 	}
 }

@@ -233,3 +233,37 @@ spec: {targetRefs: [{group: route.openshift.io, kind: Route, name: none}], authe
 		t.Errorf("the others: status %d", r.status)
 	}
 }
+
+// TestAuthServerOfRule: where rules of an HTTPRoute have policies of their own, the one whose auth
+// server fails has the finding, and the other one has none.
+func TestAuthServerOfRule(t *testing.T) {
+	t.Parallel()
+	const one = `
+---
+kind: RoutePolicy
+metadata: {namespace: gw, name: %[1]s}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop, sectionName: %[1]s}], authentication: {external: {service: {name: one, path: /check}}}}`
+	b := policedBed(t, policedRoutes+fmt.Sprintf(one, "admin")+fmt.Sprintf(one, "prefix"))
+	b.expectAtListeners(t, `
+80 GET http://shop.test/admin -> 401
+80 GET http://shop.test/prefix -> 401
+`)
+	broken := request{method: http.MethodGet, host: "shop.test", target: "/admin", header: []string{"Authorization: Bearer broken"}}
+	for range 6 {
+		if r := broken.do(b.slots.First, b.https); r.status != 503 {
+			t.Errorf("status %d", r.status)
+		}
+	}
+	findings := func(name string) []api.Finding {
+		b.cluster.mu.Lock()
+		defer b.cluster.mu.Unlock()
+		return b.cluster.reports[model.Object{Kind: policy.KindRoutePolicy, Namespace: "gw", Name: name}].Findings
+	}
+	b.eventually("a finding", func() error { return wait.True(len(findings("admin")) == 1) })
+	if other := findings("prefix"); len(other) > 0 {
+		t.Errorf("of the other rule: %v", other)
+	}
+	if st, _ := b.statusOf(parseObject("HTTPRoute", "gw/shop")); slices.ContainsFunc(st.Findings, func(f api.Finding) bool { return f.Reason == api.ReasonAuthServerError }) {
+		t.Errorf("the route has findings of its policies: %v", st.Findings)
+	}
+}
