@@ -38,7 +38,7 @@ something could not be read.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&f.against, "against", againstCluster, "what there is before: cluster, or the `PATH` of manifests that are all there is")
-	cmd.Flags().BoolVar(&f.prune, "prune", false, "Routes, Ingresses and RoutePolicies that the manifests of their namespace do not have go")
+	cmd.Flags().BoolVar(&f.prune, "prune", false, "Routes, Ingresses, RoutePolicies and objects of the Gateway API that the manifests of their namespace do not have go")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "any", "`KINDS` of changes that make the exit code 1: any, none, or a list of "+strings.Join(kindNames(), ", "))
 	o := c.addFlags(cmd)
 	o.forms = append(o.forms, "markdown")

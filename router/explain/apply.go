@@ -7,6 +7,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door/ingress"
@@ -26,8 +27,8 @@ type overlay struct {
 }
 
 // Apply returns what there is before and after manifests are applied to the objects of a
-// cluster; none of the three is changed. With prune, Routes, Ingresses and RoutePolicies
-// that manifests of their namespace do not have are gone afterwards.
+// cluster; none of the three is changed. With prune, Routes, Ingresses, RoutePolicies
+// and objects of the Gateway API that manifests of their namespace do not have are gone afterwards.
 //
 // Before is what was read, with the Routes of Ingresses made here on both sides, so that
 // nothing but the manifests makes a difference.
@@ -91,6 +92,7 @@ func (o *Objects) all() (all []metav1.Object) {
 	all = appendAll(all, o.Controllers)
 	all = appendAll(all, o.Classes)
 	all = appendAll(all, o.Namespaces)
+	all = appendAll(all, o.Gateways)
 	for _, of := range o.Slices {
 		for _, s := range of {
 			all = append(all, s)
@@ -130,11 +132,24 @@ func (o *Objects) living(manifest metav1.Object) metav1.Object {
 		}
 		old, manifest = was, m.DeepCopy()
 	default:
-		return manifest
+		if old = o.Gateways[keyOf(manifest)]; old == nil || !OfGatewayAPI(gatewayKind(manifest)) {
+			return manifest
+		}
+		manifest = copyOf(manifest)
 	}
 	manifest.SetUID(old.GetUID())
 	manifest.SetCreationTimestamp(old.GetCreationTimestamp())
 	return manifest
+}
+
+// copyOf returns a copy of an object of the Gateway API.
+func copyOf(o metav1.Object) metav1.Object {
+	if v, ok := o.(runtime.Object); ok {
+		if c, ok := v.DeepCopyObject().(metav1.Object); ok {
+			return c
+		}
+	}
+	return o
 }
 
 // prune removes what manifests of the same namespace no longer have. Routes of Ingresses
@@ -150,6 +165,12 @@ func (o *Objects) prune(manifests *Objects) {
 	for key := range manifests.Policies {
 		here[key.Namespace] = true
 	}
+	for key := range manifests.Gateways {
+		here[key.Namespace] = true
+	}
+	maps.DeleteFunc(o.Gateways, func(key model.Object, _ metav1.Object) bool {
+		return key.Namespace != "" && here[key.Namespace] && manifests.Gateways[key] == nil
+	})
 	maps.DeleteFunc(o.Routes, func(key model.Object, r *routev1.Route) bool {
 		return here[key.Namespace] && manifests.Routes[key] == nil && ingress.Owner(r) == ""
 	})

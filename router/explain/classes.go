@@ -33,6 +33,10 @@ type class struct {
 	borders []string
 	// with says which header, cookie or parameter the request has.
 	with string
+	// at is the port of a Gateway that the request comes to, or nil, and words are what is
+	// handed on whole there.
+	at    *gatewayPort
+	words string
 }
 
 // span is a range of addresses; none without lists.
@@ -87,13 +91,26 @@ func classes(before, after *Snapshot, note func(string)) iter.Seq[class] {
 
 // bordersOf gathers those of all claims that may answer for a host.
 func bordersOf(host string, claims map[string][]*model.Claim) *borders {
-	b := &borders{map[string]bool{"/": true}, map[string]bool{}, map[netip.Addr]bool{}, map[Header]canarySample{}}
+	b := newBorders()
 	for _, also := range slices.Compact([]string{host, match.Wildcard(host), match.Any}) {
 		for _, c := range claims[also] {
 			b.add(c)
 		}
 	}
 	return b
+}
+
+func newBorders() *borders {
+	return &borders{map[string]bool{"/": true}, map[string]bool{}, map[netip.Addr]bool{}, map[Header]canarySample{}}
+}
+
+// ends are the paths that make a difference, without the slash at their end.
+func (b *borders) ends() (paths []string) {
+	for path := range b.paths {
+		paths = append(paths, strings.TrimSuffix(path, "/"))
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // sampleHost returns a host that stands for those which a claim's host covers.
@@ -187,13 +204,7 @@ func (b *borders) spans() []span {
 
 // classes lists those of one host.
 func (b *borders) classes(host, sample string) (all []class) {
-	var paths []string
-	for path := range b.paths {
-		paths = append(paths, strings.TrimSuffix(path, "/"))
-	}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	requests, spans := b.requests(), b.spans()
+	paths, requests, spans := b.ends(), b.requests(), b.spans()
 	for i := range spans {
 		for _, c := range requests {
 			for _, secure := range []bool{true, false} {

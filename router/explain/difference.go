@@ -97,7 +97,8 @@ func Compare(before, after *Snapshot) *Difference {
 	groups := map[groupKey][]class{}
 	touched := map[string]bool{}
 	var notes []string
-	for c := range classes(before, after, func(n string) { notes = append(notes, n) }) {
+	note := func(n string) { notes = append(notes, n) }
+	ask := func(c class) bool {
 		d.Compared++
 		was, is := before.outcome(&c), after.outcome(&c)
 		for _, a := range compare(before, after, was, is) {
@@ -105,7 +106,10 @@ func Compare(before, after *Snapshot) *Difference {
 			groups[k] = append(groups[k], c)
 			touched[was.route], touched[is.route] = true, true
 		}
+		return true
 	}
+	classes(before, after, note)(ask)
+	gatewayClasses(before, after, note)(ask)
 	for k, of := range groups {
 		d.Changes = append(d.Changes, Change{Kind: k.kind, Requests: inWords(of), Before: k.before, After: k.after, Route: k.route, Count: len(of)})
 	}
@@ -118,6 +122,7 @@ func Compare(before, after *Snapshot) *Difference {
 			d.Unchanged++
 		}
 	}
+	d.Unchanged += after.gateways().untouchedRoutes(touched)
 	d.Findings = newFindings(before, after)
 	d.Notes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.notes, after.notes, notes))))
 	return d
@@ -148,11 +153,31 @@ func newFindings(before, after *Snapshot) (fresh []Finding) {
 
 // effort compares what HAProxy has.
 func effort(before, after *Snapshot) Effort {
-	old, now := before.pipeline.Want(), after.pipeline.Want()
-	e := Effort{}
+	e := wantedEffort(before.pipeline.Want(), after.pipeline.Want())
 	if before.base() != after.base() {
 		e.Reload = "settings of the router change"
 	}
+	of := wantedEffort(before.gateways().want(), after.gateways().want())
+	e.Backends.add(of.Backends)
+	e.Servers.add(of.Servers)
+	e.Keys.add(of.Keys)
+	e.Certificates.add(of.Certificates)
+	return e
+}
+
+// want is what HAProxy has for Gateways; nothing of nil.
+func (g *gateways) want() *plan.State {
+	if g == nil {
+		return &plan.State{}
+	}
+	return g.pipeline.Want()
+}
+
+func (c *Count) add(o Count) {
+	c.Added, c.Removed, c.Changed = c.Added+o.Added, c.Removed+o.Removed, c.Changed+o.Changed
+}
+
+func wantedEffort(old, now *plan.State) (e Effort) {
 	e.Backends = counts(old.Backends, now.Backends, func(_, _ *plan.Backend) bool { return true })
 	servers := func(s *plan.State) map[string]string {
 		all := map[string]string{}

@@ -14,10 +14,15 @@ type place struct {
 	host, path, written string
 	below, odd          bool
 	with                string
+	gateway, words      string
 }
 
 func (c *class) place() place {
-	return place{c.request.Secure, c.host, c.path, c.written, c.below, c.odd, c.with}
+	p := place{c.request.Secure, c.host, c.path, c.written, c.below, c.odd, c.with, "", c.words}
+	if c.at != nil {
+		p.gateway = ", at Gateway " + c.at.gateway.String()
+	}
+	return p
 }
 
 // inWords says which requests classes are. Those that together are everything below a
@@ -34,7 +39,7 @@ func inWords(classes []class) []string {
 	var out []string
 	for p, of := range by {
 		if text := w.text(p, of[0].borders); text != "" {
-			out = append(out, text+w.clients[p])
+			out = append(out, text+w.clients[p]+p.gateway)
 		}
 	}
 	slices.Sort(out)
@@ -47,9 +52,12 @@ type wording struct{ clients map[place]string }
 // whole reports whether a path and all below it, up to the next border, is there for the
 // same clients as p, which has the path's host.
 func (w wording) whole(p place, path string) bool {
-	all := []place{{secure: p.secure, host: p.host, path: path + "/"}, {secure: p.secure, host: p.host, path: path + "/", below: true}}
-	if path != "" {
-		all = append(all, place{secure: p.secure, host: p.host, path: path})
+	at := place{secure: p.secure, host: p.host, gateway: p.gateway, path: path + "/"}
+	below := at
+	below.below = true
+	all := []place{at, below}
+	if at.path = path; path != "" {
+		all = append(all, at)
 	}
 	return !slices.ContainsFunc(all, func(q place) bool { c, there := w.clients[q]; return !there || c != w.clients[p] })
 }
@@ -59,12 +67,14 @@ func (w wording) whole(p place, path string) bool {
 func (w wording) text(p place, borders []string) string {
 	path, at := strings.TrimSuffix(p.path, "/"), address(p.secure, p.host)
 	switch {
+	case p.words != "":
+		return p.words
 	case p.odd && w.whole(p, ""):
 		return "" // what is true below / is true of them
 	case p.odd:
 		return at + ": paths that programs read in different ways"
 	case p.written != "":
-		return at + ": paths that match " + p.written
+		return at + ": paths that match " + p.written + conditionWords(p.with)
 	case p.with != "":
 		return at + p.path + " where " + p.with
 	case !w.whole(p, path) && p.below:
@@ -91,6 +101,13 @@ func (w wording) text(p place, borders []string) string {
 	return text
 }
 
+func conditionWords(with string) string {
+	if with == "" {
+		return ""
+	}
+	return " where " + with
+}
+
 // parent returns the longest border above a path; "" is the root.
 func parent(path string, borders []string) (above string) {
 	for _, b := range borders {
@@ -106,8 +123,8 @@ func address(secure bool, host string) string {
 	if secure {
 		scheme = "https://"
 	}
-	if host == "*" {
-		host = "(any other host)"
+	if rest, anyHost := strings.CutPrefix(host, "*"); anyHost && !strings.HasPrefix(rest, ".") {
+		host = "(any other host)" + rest
 	}
 	return scheme + host
 }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
 	gatewayapi "github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
@@ -226,31 +224,7 @@ func (g *gateways) relayed(s *Snapshot, c *model.Claim) (text string, up bool) {
 // servicesOf returns the Services that the rule of a claim names: the claim's own name
 // begins with the rule's number.
 func (g *gateways) servicesOf(c *model.Claim) (services []model.Object) {
-	var rules [][]gatewayv1.BackendObjectReference
-	switch v := g.served[c.Owner].(type) {
-	case *gatewayv1.HTTPRoute:
-		for i := range v.Spec.Rules {
-			rules = append(rules, nil)
-			for j := range v.Spec.Rules[i].BackendRefs {
-				rules[i] = append(rules[i], v.Spec.Rules[i].BackendRefs[j].BackendObjectReference)
-			}
-		}
-	case *gatewayv1.GRPCRoute:
-		for i := range v.Spec.Rules {
-			rules = append(rules, nil)
-			for j := range v.Spec.Rules[i].BackendRefs {
-				rules[i] = append(rules[i], v.Spec.Rules[i].BackendRefs[j].BackendObjectReference)
-			}
-		}
-	default: // of one rule
-		return g.pipeline.Services(c.Owner)
-	}
-	number, _, _ := strings.Cut(c.Rule, "-")
-	i, err := strconv.Atoi(number)
-	if err != nil || i >= len(rules) {
-		return nil
-	}
-	for _, ref := range rules[i] {
+	for _, ref := range g.refsOf(c) {
 		namespace := c.Owner.Namespace
 		if ref.Namespace != nil {
 			namespace = string(*ref.Namespace)

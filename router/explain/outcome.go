@@ -28,10 +28,15 @@ type outcome struct {
 	record  string
 	claim   *model.Claim
 	podPath string
+	// treated is what happens to requests of a Gateway on their way, nil of others.
+	treated map[string]string
 }
 
 // outcome answers the request that stands for a class.
 func (s *Snapshot) outcome(c *class) *outcome {
+	if c.at != nil {
+		return s.gatewayOutcome(c)
+	}
 	r := c.request
 	d := s.decide(&r)
 	claim := s.owner(d, &r)
@@ -93,6 +98,9 @@ func plainly(r *Request, e *Explanation) string {
 
 // treatment lists in words what happens to requests on their way.
 func (s *Snapshot) treatment(o *outcome) map[string]string {
+	if o.treated != nil {
+		return o.treated
+	}
 	all := map[string]string{}
 	for _, p := range s.policies(o.claim) {
 		if p.Name != "sticky cookie" || p.Source != "default" {
@@ -170,17 +178,8 @@ func serviceOfServer(id string) string {
 
 // servedText names the Services that answer, with their shares if there are several.
 func (s *Snapshot) servedText(o *outcome, r *Request, e *Explanation) string {
-	names := slices.Sorted(maps.Keys(o.services))
-	words := make([]string, 0, len(names))
-	for _, name := range names {
-		if len(names) == 1 {
-			words = append(words, name)
-			continue
-		}
-		words = append(words, fmt.Sprintf("%.3g %% %s", o.services[name], name))
-	}
-	text := "served by " + strings.Join(words, ", ")
-	if len(words) == 0 {
+	text := "served by " + sharesText(o.services)
+	if len(o.services) == 0 {
 		text = "served"
 	}
 	if e.Branch != nil {
@@ -190,6 +189,19 @@ func (s *Snapshot) servedText(o *outcome, r *Request, e *Explanation) string {
 		text += ", without TLS"
 	}
 	return text
+}
+
+// sharesText names Services, with their shares if there are several.
+func sharesText(services map[string]float64) string {
+	names := slices.Sorted(maps.Keys(services))
+	words := make([]string, 0, len(names))
+	for _, name := range names {
+		if len(names) == 1 {
+			return name
+		}
+		words = append(words, fmt.Sprintf("%.3g %% %s", services[name], name))
+	}
+	return strings.Join(words, ", ")
 }
 
 // protections are what a claim puts before its pods, in words. Lists of clients are not
