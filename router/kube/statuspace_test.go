@@ -48,7 +48,7 @@ func (e *env) testPace(t *testing.T) {
 	began := time.Now()
 	for n := range 40 {
 		say(fmt.Sprint("taken by ", n))
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 	most := s.pace.burst + int(time.Since(began)/s.pace.every)
 	if writes := int(s.Stats().Writes); writes < s.pace.burst || writes > most {
