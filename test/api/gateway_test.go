@@ -124,7 +124,8 @@ func (g gatewayTest) speakOf(ctx context.Context, t *testing.T, object *gatewayv
 		return
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"listeners": listeners}}}
-	u.SetGroupVersionKind(gatewayv1.GroupVersion.WithKind("Gateway"))
+	u.SetAPIVersion(gatewayv1.GroupVersion.String())
+	u.SetKind("Gateway")
 	u.SetNamespace(object.Namespace)
 	u.SetName(object.Name)
 	err := g.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("fairlead-router"), client.ForceOwnership)
