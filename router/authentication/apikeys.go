@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 const (
@@ -31,8 +31,8 @@ const (
 
 var (
 	// keyText is an API key. Shorter ones could be guessed.
-	keyText      = regexp.MustCompile(`^[!-~]{20,512}$`)
-	consumerText = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+	keyText      = regex.Later(`^[!-~]{20,512}$`)
+	consumerText = regex.Later(`^[A-Za-z0-9._-]{1,128}$`)
 )
 
 // apiKeys reads the keys. No message repeats one.
@@ -74,7 +74,7 @@ func (c *compiler) apiKeys(a *v1alpha1.APIKeyAuthentication) {
 // keysOf adds the keys of a Secret. One that two consumers have is neither's.
 func (c *compiler) keysOf(field, name string, data map[string][]byte, out *model.APIKeys, twice map[string]bool) {
 	for _, consumer := range slices.Sorted(maps.Keys(data)) {
-		if !consumerText.MatchString(consumer) {
+		if !consumerText().MatchString(consumer) {
 			c.warn(field, "Secret %q: %q is not the name of a consumer: up to 128 letters, digits, . _ -", name, consumer)
 			continue
 		}
@@ -102,7 +102,7 @@ func keySum(text string) ([]byte, error) {
 		}
 		return sum, nil
 	}
-	if !keyText.MatchString(text) {
+	if !keyText().MatchString(text) {
 		return nil, errors.New("must have 20 to 512 visible ASCII characters")
 	}
 	sum := sha256.Sum256([]byte(text))

@@ -19,7 +19,7 @@ const maxFile = 512 << 10
 
 func (c *compiler) basic(b *v1alpha1.BasicAuthentication) {
 	out := &snapshot.Basic{Realm: b.Realm, ForwardUser: string(b.ForwardUser), KeepCredentials: b.StripCredentials != nil && !*b.StripCredentials}
-	if b.Realm != "" && !realmText.MatchString(b.Realm) {
+	if b.Realm != "" && !realmText().MatchString(b.Realm) {
 		c.close("basic.realm", "must be 1 to 256 visible ASCII characters and spaces")
 	}
 	if b.ForwardUser != "" {

@@ -80,7 +80,7 @@ func (c *compiler) ca(field string, name v1alpha1.ObjectName) string {
 // name has at the moment at which it connects.
 func (c *compiler) address(field, text string, schemes ...string) bool {
 	u, err := url.Parse(text)
-	if !urlText.MatchString(text) || err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || !slices.Contains(schemes, u.Scheme) {
+	if !urlText().MatchString(text) || err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || !slices.Contains(schemes, u.Scheme) {
 		c.close(field, "must be an address with %s://, a host and no user", strings.Join(schemes, ":// or "))
 		return false
 	}
@@ -119,7 +119,7 @@ func (c *compiler) pods(field string, out *snapshot.External, s *v1alpha1.AuthSe
 	case port != "" && !portText.MatchString(port):
 		c.close(field+".port", "%q is neither the name nor the number of a port", port)
 		return "", false
-	case !pathText.MatchString(path) || strings.Contains(path, "#"):
+	case !pathText().MatchString(path) || strings.Contains(path, "#"):
 		c.close(field+".path", "must be a path of visible ASCII characters that begins with /")
 		return "", false
 	}
@@ -155,7 +155,7 @@ func (c *compiler) signIn(out *snapshot.External, s *v1alpha1.SignIn) {
 		return
 	}
 	u, err := url.Parse(s.URL)
-	if !urlText.MatchString(s.URL) || err != nil || u.Host == "" || u.User != nil {
+	if !urlText().MatchString(s.URL) || err != nil || u.Host == "" || u.User != nil {
 		c.close("external.signIn.url", "must be a URL of http or https with a host")
 		return
 	}

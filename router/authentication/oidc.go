@@ -12,15 +12,16 @@ import (
 	"github.com/fairlead/fairlead/router/agent/jwt"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 var (
-	clientText = regexp.MustCompile(`^[!-~]{1,256}$`)
-	scopeText  = regexp.MustCompile(`^[!#-\[\]-~]{1,128}$`)
-	loginPath  = regexp.MustCompile(`^/[A-Za-z0-9._~/-]{1,255}$`)
-	afterText  = regexp.MustCompile(`^(/|https://)[!-~]{0,1000}$`)
+	clientText = regex.Later(`^[!-~]{1,256}$`)
+	scopeText  = regex.Later(`^[!#-\[\]-~]{1,128}$`)
+	loginPath  = regex.Later(`^/[A-Za-z0-9._~/-]{1,255}$`)
+	afterText  = regex.Later(`^(/|https://)[!-~]{0,1000}$`)
 	cookieText = regexp.MustCompile(`^[A-Za-z0-9]{1,32}$`)
-	domainText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$`)
+	domainText = regex.Later(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$`)
 )
 
 const (
@@ -48,12 +49,12 @@ func (c *compiler) oidc(o *v1alpha1.OIDCAuthentication) {
 	if strings.Contains(o.Issuer, "?") || len(o.Issuer) > 512 {
 		c.close("oidc.issuer", "must be an address without query, with 512 bytes at most")
 	}
-	if !clientText.MatchString(o.ClientID) {
+	if !clientText().MatchString(o.ClientID) {
 		c.close("oidc.clientID", "must be 1 to 256 visible ASCII characters")
 	}
 	c.oneOf("oidc.login", o.Login, "Redirect", "401ForXHR")
 	c.oneOf("oidc.pkce", o.PKCE, "S256")
-	c.words("oidc.scopes", o.Scopes, mostScopes, scopeText.MatchString, "must be a word of visible ASCII characters")
+	c.words("oidc.scopes", o.Scopes, mostScopes, scopeText().MatchString, "must be a word of visible ASCII characters")
 	c.words("oidc.audiences", o.Audiences, mostScopes, func(s string) bool { return s != "" && len(s) <= 512 && visible(s) }, "must have 1 to 512 bytes without control characters")
 	out.ClientSecret = c.clientSecret(o)
 	c.loginPaths(out, o)
@@ -97,7 +98,7 @@ func (c *compiler) loginPaths(out *snapshot.OIDC, o *v1alpha1.OIDCAuthentication
 		switch rest, below := strings.CutPrefix(*p.to, base); {
 		case c.in.Exact:
 			c.close(p.field, "cannot be below the Route's path %s, which is an exact one; name a path that has others below it", c.in.Path)
-		case !loginPath.MatchString(*p.to) || !same || normal != *p.to:
+		case !loginPath().MatchString(*p.to) || !same || normal != *p.to:
 			c.close(p.field, "%q is not a path of letters, digits and . _ ~ - without empty and dot segments", *p.to)
 		case !below || rest == "" || rest[0] != '/':
 			c.close(p.field, "%s must be below the Route's path %s, because other paths do not come here", *p.to, c.in.Path)
@@ -106,12 +107,12 @@ func (c *compiler) loginPaths(out *snapshot.OIDC, o *v1alpha1.OIDCAuthentication
 	if out.RedirectPath == out.LogoutPath {
 		c.close("oidc.logoutPath", "is the same as redirectPath")
 	}
-	if o.PostLogoutRedirect != "" && (!afterText.MatchString(o.PostLogoutRedirect) || strings.HasPrefix(o.PostLogoutRedirect, "//")) {
+	if o.PostLogoutRedirect != "" && (!afterText().MatchString(o.PostLogoutRedirect) || strings.HasPrefix(o.PostLogoutRedirect, "//")) {
 		c.close("oidc.postLogoutRedirect", "must be a path, or an address that begins with https://")
 	}
 	c.bound("oidc.skip", len(o.Skip), mostSkipped)
 	for i, p := range o.Skip {
-		if normal, same := match.Normal(p); !same || normal != p || !pathText.MatchString(p) || len(p) > longestSkippedPath || strings.ContainsAny(p, "?#") {
+		if normal, same := match.Normal(p); !same || normal != p || !pathText().MatchString(p) || len(p) > longestSkippedPath || strings.ContainsAny(p, "?#") {
 			c.close(fmt.Sprintf("oidc.skip[%d]", i), "must be a path that begins with /, as programs read it: without encoding, empty and dot segments")
 		}
 	}
@@ -126,7 +127,7 @@ func (c *compiler) sessionCookie(out *snapshot.OIDC, k *v1alpha1.SessionCookie) 
 	if k.Name != "" && !cookieText.MatchString(k.Name) {
 		c.close("oidc.cookie.name", "must be 1 to 32 letters and digits")
 	}
-	if k.Domain != "" && (len(k.Domain) > longestDomain || !domainText.MatchString(k.Domain)) {
+	if k.Domain != "" && (len(k.Domain) > longestDomain || !domainText().MatchString(k.Domain)) {
 		c.close("oidc.cookie.domain", "must be a name with a dot, in lower case")
 	}
 	if h := c.in.Host; k.Domain != "" && h != "" && strings.TrimPrefix(h, "*.") != k.Domain && !strings.HasSuffix(h, "."+k.Domain) {

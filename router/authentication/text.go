@@ -10,21 +10,22 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // The grammar of fields, the same as in the CRD: annotations and older CRDs do not have
 // it checked.
 var (
-	objectText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
-	realmText  = regexp.MustCompile(`^[ -~]{1,256}$`)
-	pathText   = regexp.MustCompile(`^/[!-~]{0,999}$`)
-	urlText    = regexp.MustCompile(`^https?://[!-~]{1,1000}$`)
+	objectText = regex.Later(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	realmText  = regex.Later(`^[ -~]{1,256}$`)
+	pathText   = regex.Later(`^/[!-~]{0,999}$`)
+	urlText    = regex.Later(`^https?://[!-~]{1,1000}$`)
 	paramText  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,64}$`)
 	portText   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	prefixText = regexp.MustCompile(`^[ -~]{0,32}$`)
 )
 
-func objectName(s string) bool { return objectText.MatchString(s) }
+func objectName(s string) bool { return objectText().MatchString(s) }
 
 // reserved are headers that no policy writes: they say where a message ends, where it
 // goes, or what only the router may say about a client. Written by an auth server they

@@ -133,7 +133,10 @@ func (m *memory) Expect(st *plan.State, _ haproxy.Depth) uint64     { return sum
 func sum(st *plan.State) uint64 {
 	text := fmt.Sprint(st.Entries, slices.Sorted(maps.Keys(st.Certs)), st.Lines)
 	for _, name := range slices.Sorted(maps.Keys(st.Backends)) {
-		text += name + fmt.Sprint(slices.Sorted(maps.Keys(st.Backends[name].Servers)))
+		text += name
+		for _, s := range st.Backends[name].Servers {
+			text += " " + s.Name
+		}
 	}
 	h := uint64(14695981039346656037)
 	for _, b := range []byte(text) {
@@ -258,8 +261,8 @@ func (b *bench) serves(host string) bool {
 func (b *bench) server(host string) string {
 	name := plan.TargetBackend(b.haproxy.state.Entries[plan.Entry{Map: plan.MapHTTP, Key: host + "/"}])
 	if backend := b.haproxy.state.Backends[name]; backend != nil {
-		for server := range backend.Servers {
-			return server
+		for _, server := range backend.Servers {
+			return server.Name
 		}
 	}
 	return ""

@@ -170,8 +170,7 @@ func (e *Engine) wanted(s plan.Step) bool {
 		return want.Backends[s.Name] != nil
 	case plan.ServerDel:
 		if b := want.Backends[s.Backend]; b != nil {
-			_, ok := b.Servers[s.Name]
-			return ok
+			return b.Servers.Get(s.Name) != nil
 		}
 		return e.live.Backends[s.Backend] == nil
 	case plan.CertDel:

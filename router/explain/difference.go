@@ -182,8 +182,8 @@ func wantedEffort(old, now *plan.State) (e Effort) {
 	servers := func(s *plan.State) map[string]string {
 		all := map[string]string{}
 		for name, b := range s.Backends {
-			for server, v := range b.Servers {
-				all[name+"/"+server] = fmt.Sprint(v)
+			for _, server := range b.Servers {
+				all[name+"/"+server.Name] = fmt.Sprint(server.Server)
 			}
 		}
 		return all

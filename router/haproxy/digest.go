@@ -75,8 +75,8 @@ func (r *Runtime) Expect(st *plan.State, depth Depth) uint64 {
 			add(d, "unpublished", id)
 		}
 		name = append(name[:0], id...)
-		for id, s := range b.Servers {
-			server = append(server[:0], id...)
+		for _, s := range b.Servers {
+			server = append(server[:0], s.Name...)
 			address = s.Address.Addr().AppendTo(address[:0])
 			port = strconv.AppendUint(port[:0], uint64(s.Address.Port()), 10)
 			weight = strconv.AppendInt(weight[:0], int64(s.Weight), 10)

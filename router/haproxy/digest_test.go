@@ -113,7 +113,7 @@ func TestExpect(t *testing.T) {
 		st := plan.NewState()
 		for i := range 100 {
 			name := fmt.Sprintf("be_http:ns:route%d:00000000", i)
-			st.Backends[name] = &plan.Backend{Servers: map[string]*plan.Server{"s": {Address: netip.MustParseAddrPort("[2001:db8::1]:80"), Weight: 1, MaxConn: 7, Options: model.ServerOptions{TLS: true}}}}
+			st.Backends[name] = &plan.Backend{Servers: plan.Servers{{Name: "s", Server: &plan.Server{Address: netip.MustParseAddrPort("[2001:db8::1]:80"), Weight: 1, MaxConn: 7, Options: model.ServerOptions{TLS: true}}}}}
 			st.Entries[plan.Entry{Map: plan.MapHTTP, Key: fmt.Sprintf("h%d/", i)}] = name
 		}
 		st.Certs["a:b:c"], st.CAs["a:b:d"], st.Lines["h1"] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})), "", "a:b:c"
@@ -126,14 +126,14 @@ func TestExpect(t *testing.T) {
 		"as it is":        func(*plan.State) {},
 		"another backend": func(st *plan.State) { st.Backends["be_x"] = &plan.Backend{} },
 		"unpublished":     func(st *plan.State) { st.Backends[b].Unpublished = true },
-		"another weight":  func(st *plan.State) { st.Backends[b].Servers["s"].Weight = 2 },
+		"another weight":  func(st *plan.State) { st.Backends[b].Servers.Get("s").Weight = 2 },
 		"another address": func(st *plan.State) {
-			st.Backends[b].Servers["s"].Address = netip.MustParseAddrPort("[2001:db8::1]:81")
+			st.Backends[b].Servers.Get("s").Address = netip.MustParseAddrPort("[2001:db8::1]:81")
 		},
-		"another limit":          func(st *plan.State) { st.Backends[b].Servers["s"].MaxConn = 0 },
-		"a stopped server":       func(st *plan.State) { st.Backends[b].Servers["s"].Stopped = true },
-		"an unchecked server":    func(st *plan.State) { st.Backends[b].Servers["s"].Unchecked = true },
-		"a server that is down":  func(st *plan.State) { st.Backends[b].Servers["s"].Down = true },
+		"another limit":          func(st *plan.State) { st.Backends[b].Servers.Get("s").MaxConn = 0 },
+		"a stopped server":       func(st *plan.State) { st.Backends[b].Servers.Get("s").Stopped = true },
+		"an unchecked server":    func(st *plan.State) { st.Backends[b].Servers.Get("s").Unchecked = true },
+		"a server that is down":  func(st *plan.State) { st.Backends[b].Servers.Get("s").Down = true },
 		"no server":              func(st *plan.State) { st.Backends[b].Servers = nil },
 		"another key":            func(st *plan.State) { st.Entries[plan.Entry{Map: plan.MapHTTPS, Key: "h7/"}] = b },
 		"another value":          func(st *plan.State) { st.Entries[entry] = "x" },

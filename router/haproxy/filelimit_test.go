@@ -40,9 +40,9 @@ func TestFileLimit(t *testing.T) {
 					t.Fatal(err)
 				}
 				st := everything(t)
-				b := &plan.Backend{Profile: model.Profile{Balance: model.Random}.Name(), Servers: map[string]*plan.Server{}}
+				b := &plan.Backend{Profile: model.Profile{Balance: model.Random}.Name()}
 				for i := range checks {
-					b.Servers[fmt.Sprint("s", i)] = &plan.Server{Address: netip.MustParseAddrPort("198.18.0.1:80"), Weight: 1, Options: model.ServerOptions{CheckInterval: "3600000ms"}}
+					b.Servers.Set(fmt.Sprint("s", i), &plan.Server{Address: netip.MustParseAddrPort("198.18.0.1:80"), Weight: 1, Options: model.ServerOptions{CheckInterval: "3600000ms"}})
 				}
 				st.Backends[roundBackend] = b
 				want := render.MostConnections(most)

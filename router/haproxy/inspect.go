@@ -59,12 +59,10 @@ func readLimitLine(st *plan.State, l []byte) {
 	if !ok {
 		return
 	}
-	b := st.Backends[string(backend)]
-	switch {
-	case b == nil:
+	if b := st.Backends[string(backend)]; b == nil {
 		st.Repairs = append(st.Repairs, plan.ServerMaxConn{Backend: string(backend), Name: string(server)})
-	case b.Servers[string(server)] != nil:
-		b.Servers[string(server)].MaxConn = number(value)
+	} else if s := b.Servers.Get(string(server)); s != nil {
+		s.MaxConn = number(value)
 	}
 }
 

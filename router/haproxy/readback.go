@@ -55,7 +55,7 @@ func (r *Runtime) readBackends(st *plan.State) error {
 	return r.stream("show backend", func(l string) {
 		name := strings.TrimSpace(l)
 		if model.IsBackendName(name) {
-			st.Backends[name] = &plan.Backend{Servers: map[string]*plan.Server{}, Unpublished: !reached[name]}
+			st.Backends[name] = &plan.Backend{Unpublished: !reached[name]}
 		}
 	})
 }
@@ -86,10 +86,10 @@ func readServer(st *plan.State, l []byte) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return fmt.Errorf("server %s/%s: unexpected state %q: %w", row.backend, row.server, l, err)
 	}
-	be.Servers[string(row.server)] = &plan.Server{
+	be.Servers.Set(string(row.server), &plan.Server{
 		Address: netip.AddrPortFrom(addr, uint16(port)), Weight: weight,
 		Stopped: row.stopped, Unchecked: row.unchecked, Down: row.down,
-	}
+	})
 	return nil
 }
 

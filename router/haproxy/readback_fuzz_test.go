@@ -158,7 +158,7 @@ func TestReadBackOfAnswers(t *testing.T) {
 	if err := r.Inspect(st, plan.NewState()); err != nil {
 		t.Fatal(err)
 	}
-	if b := st.Backends["be_http:a:r:1"]; b == nil || b.Servers["s1"] == nil || b.Servers["s1"].MaxConn != 10 || !b.Unpublished ||
+	if b := st.Backends["be_http:a:r:1"]; b == nil || b.Servers.Get("s1") == nil || b.Servers.Get("s1").MaxConn != 10 || !b.Unpublished ||
 		len(st.Lines) == 0 || len(st.Certs) == 0 || len(st.CAs) == 0 || len(st.Repairs) == 0 || st.Broken == "" ||
 		st.Entries[plan.Entry{Map: plan.MapHTTP, Key: "h.test/"}] != "be_http:a:r:1|a|x||1000" {
 		t.Errorf("read back as %+v", st)

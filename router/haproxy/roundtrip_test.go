@@ -173,8 +173,7 @@ func checkRead(t *testing.T, st *plan.State, s plan.Step, done bool) {
 		_, there := st.Entries[s.Entry]
 		ok = !done || !there
 	case plan.ServerAdd:
-		_, there := st.Backends[roundBackend].Servers[s.Name]
-		ok = there == done
+		ok = st.Backends[roundBackend].Servers.Get(s.Name) != nil == done
 	case plan.BackendAdd:
 		ok = (st.Backends[s.Name] != nil) == done
 	case plan.LineSet:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -259,8 +260,8 @@ func (s *StatusWriter) write(ctx context.Context) {
 	workers.Wait()
 }
 
-// begin queues all routes of which something is to be said, and those that
-// carry an entry although they do not belong to this router.
+// begin queues the routes of which something is new, and those that carry an entry
+// although they do not belong to this router. A queue of all would keep its room for them.
 func (s *StatusWriter) begin(q queue) {
 	sel := s.watcher.selection.Load()
 	var left []model.Object
@@ -271,11 +272,16 @@ func (s *StatusWriter) begin(q queue) {
 		return true
 	})
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.queue = q
-	for key, d := range s.desired {
+	keys := slices.Collect(maps.Keys(s.desired))
+	for _, d := range s.desired {
 		d.judged = false
-		q.Add(key)
+	}
+	s.mu.Unlock()
+	for _, key := range keys {
+		if w, due := s.plan(key); due && (w.differs || w.opinion == nil || len(grave(w.status.Findings)) > 0) {
+			q.Add(key)
+		}
 	}
 	for _, key := range left {
 		q.Add(key)

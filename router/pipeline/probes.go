@@ -187,7 +187,7 @@ func (p *Pipeline) AdoptProbes(live *plan.State) {
 				continue
 			}
 			b.Targets(func(s *model.Server, of model.ProbeTarget) {
-				if server := has.Servers[s.Name()]; of == t && server != nil && server.Down {
+				if server := has.Servers.Get(s.Name()); of == t && server != nil && server.Down {
 					results = append(results, ProbeResult{Target: t, Sick: true})
 				}
 			})

@@ -36,8 +36,8 @@ func Removal(live *State, s Step) []Step {
 		return nil
 	}
 	steps := []Step{BackendUnpublish(del)}
-	for _, name := range sorted(b.Servers) {
-		steps = append(steps, ServerDel{Backend: del.Name, Name: name})
+	for _, s := range b.Servers {
+		steps = append(steps, ServerDel{Backend: del.Name, Name: s.Name})
 	}
 	return append(steps, del)
 }
@@ -144,10 +144,10 @@ func (d *differ) backend(name string) {
 }
 
 func (d *differ) servers(backend string, have, want *Backend) {
-	for _, name := range sorted(want.Servers) {
-		w := want.Servers[name]
-		h, ok := have.Servers[name]
-		if !ok {
+	for _, server := range want.Servers {
+		name, w := server.Name, server.Server
+		h := have.Servers.Get(name)
+		if h == nil {
 			d.newServer(backend, name, w)
 			continue
 		}
@@ -171,14 +171,14 @@ func (d *differ) servers(backend string, have, want *Backend) {
 		}
 	}
 	// New servers work before old ones are drained, so the backend is never empty.
-	for _, name := range sorted(have.Servers) {
-		if _, ok := want.Servers[name]; ok {
+	for _, server := range have.Servers {
+		if want.Servers.Get(server.Name) != nil {
 			continue
 		}
-		if !have.Servers[name].Stopped {
-			d.drain = append(d.drain, ServerDrain{Backend: backend, Name: name})
+		if !server.Stopped {
+			d.drain = append(d.drain, ServerDrain{Backend: backend, Name: server.Name})
 		}
-		d.removals = append(d.removals, ServerDel{Backend: backend, Name: name})
+		d.removals = append(d.removals, ServerDel{Backend: backend, Name: server.Name})
 	}
 }
 

@@ -27,7 +27,7 @@ func state(t *testing.T, text string) *plan.State {
 		}
 		switch f[0] {
 		case "backend":
-			b := &plan.Backend{Profile: f[2], Servers: map[string]*plan.Server{}, Unpublished: f[2] == "-"}
+			b := &plan.Backend{Profile: f[2], Unpublished: f[2] == "-"}
 			for _, s := range f[3:] {
 				name, rest, _ := strings.Cut(s, "@")
 				addr, weight, _ := strings.Cut(rest, "*")
@@ -38,7 +38,7 @@ func state(t *testing.T, text string) *plan.State {
 				if _, err := fmt.Sscan(weight, &server.Weight); err != nil {
 					t.Fatal(err)
 				}
-				b.Servers[name] = server
+				b.Servers.Set(name, server)
 			}
 			st.Backends[f[1]] = b
 		case "entry":

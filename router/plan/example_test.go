@@ -11,8 +11,8 @@ import (
 // needed any more is removed when no connection uses it.
 func ExampleDiff() {
 	backend := func(address string) *plan.Backend {
-		return &plan.Backend{Profile: "http", Servers: map[string]*plan.Server{
-			"pod": {Address: netip.MustParseAddrPort(address), Weight: 1},
+		return &plan.Backend{Profile: "http", Servers: plan.Servers{
+			{Name: "pod", Server: &plan.Server{Address: netip.MustParseAddrPort(address), Weight: 1}},
 		}}
 	}
 	key := plan.Entry{Map: plan.MapHTTP, Key: "www.example.com/"}

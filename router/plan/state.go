@@ -11,6 +11,7 @@ package plan
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
@@ -145,7 +146,7 @@ func (s *State) Clone() *State {
 // it is never changed, only replaced, so that states can share it.
 type Backend struct {
 	Profile string
-	Servers map[string]*Server
+	Servers Servers
 	// Unpublished backends get no request. Only live states have them.
 	Unpublished bool
 }
@@ -168,10 +169,10 @@ type Server struct {
 // WantBackend converts a route's backend to HAProxy's terms. Sick reports whether a server,
 // which is probed, does not answer as it should.
 func WantBackend(b *model.Backend, sick func(*model.Server, model.ProbeTarget) bool) *Backend {
-	w := &Backend{Profile: b.Profile.Name(), Servers: make(map[string]*Server, len(b.Servers))}
+	w := &Backend{Profile: b.Profile.Name(), Servers: make(Servers, 0, len(b.Servers))}
 	for i := range b.Servers {
 		s := &b.Servers[i]
-		w.Servers[s.Name()] = &Server{Address: s.Address, Weight: s.Weight, MaxConn: s.MaxConn, Options: s.Options}
+		w.Servers.Set(s.Name(), &Server{Address: s.Address, Weight: s.Weight, MaxConn: s.MaxConn, Options: s.Options})
 	}
 	w.layDown(b, sick)
 	return w
@@ -190,7 +191,7 @@ func (b *Backend) layDown(of *model.Backend, sick func(*model.Server, model.Prob
 		return
 	}
 	for _, name := range down {
-		b.Servers[name].Down = true
+		b.Servers.Get(name).Down = true
 	}
 }
 
@@ -251,8 +252,8 @@ func (s *State) Recall(former *State) {
 			continue
 		}
 		b.Unpublished, b.Profile = old.Unpublished, old.Profile
-		for id, srv := range b.Servers {
-			if o, ok := old.Servers[id]; ok {
+		for _, srv := range b.Servers {
+			if o := old.Servers.Get(srv.Name); o != nil {
 				srv.Options = o.Options
 			}
 		}
@@ -296,8 +297,8 @@ func (s *State) Share(with *State, sc *Scope) {
 }
 
 func (b *Backend) equal(o *Backend) bool {
-	return b != nil && b.Unpublished == o.Unpublished && maps.EqualFunc(b.Servers, o.Servers, func(x, y *Server) bool {
-		return x.Address == y.Address && x.Weight == y.Weight && x.MaxConn == y.MaxConn &&
+	return b != nil && b.Unpublished == o.Unpublished && slices.EqualFunc(b.Servers, o.Servers, func(x, y NamedServer) bool {
+		return x.Name == y.Name && x.Address == y.Address && x.Weight == y.Weight && x.MaxConn == y.MaxConn &&
 			x.Stopped == y.Stopped && x.Unchecked == y.Unchecked && x.Down == y.Down
 	})
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 )
@@ -142,10 +141,7 @@ func (st BackendAdd) apply(s *State) {
 // changeBackend replaces a backend by a changed copy.
 func (s *State) changeBackend(name string, change func(*Backend)) {
 	if b := s.Backends[name]; b != nil {
-		c := &Backend{Profile: b.Profile, Unpublished: b.Unpublished, Servers: maps.Clone(b.Servers)}
-		if c.Servers == nil {
-			c.Servers = map[string]*Server{}
-		}
+		c := &Backend{Profile: b.Profile, Unpublished: b.Unpublished, Servers: slices.Clone(b.Servers)}
 		change(c)
 		s.Backends[name] = c
 	}
@@ -163,15 +159,15 @@ func (st BackendDel) apply(s *State) { delete(s.Backends, st.Name) }
 func (st ServerAdd) apply(s *State) {
 	added := st.Server
 	added.Down = false // which is a step of its own
-	s.changeBackend(st.Backend, func(b *Backend) { b.Servers[st.Name] = &added })
+	s.changeBackend(st.Backend, func(b *Backend) { b.Servers.Set(st.Name, &added) })
 }
 
 func (s *State) changeServer(backend, name string, change func(*Server)) {
 	s.changeBackend(backend, func(b *Backend) {
-		if old, ok := b.Servers[name]; ok {
+		if old := b.Servers.Get(name); old != nil {
 			changed := *old
 			change(&changed)
-			b.Servers[name] = &changed
+			b.Servers.Set(name, &changed)
 		}
 	})
 }
@@ -197,7 +193,7 @@ func (st ServerDrain) apply(s *State) {
 }
 
 func (st ServerDel) apply(s *State) {
-	s.changeBackend(st.Backend, func(b *Backend) { delete(b.Servers, st.Name) })
+	s.changeBackend(st.Backend, func(b *Backend) { b.Servers.Delete(st.Name) })
 }
 
 func (st ServerCheck) apply(s *State) {

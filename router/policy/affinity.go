@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // The values of affinity.type.
@@ -36,7 +37,7 @@ var (
 	// policy record ("|"), or that replace-header reads as a capture (a backslash).
 	cookiePath    = regexp.MustCompile(`^/[A-Za-z0-9!$%&()*+,./:=@_~-]*$`)
 	cookieAgeText = regexp.MustCompile(`^([1-9][0-9]{0,7})(s|m|h|d)$`)
-	cookieDomain  = regexp.MustCompile(`^\.?[a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?$`)
+	cookieDomain  = regex.Later(`^\.?[a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?$`)
 )
 
 // These are the rows of OpenShift's annotations.
@@ -58,7 +59,7 @@ var (
 		Key: api.AnnotationCookieName, Group: GroupAffinity, Values: "letters, digits, _ and -", Default: "a hash of namespace and name", Terminations: http,
 		Doc: "Name of the sticky cookie.",
 		set: func(s *Spec, v string) error {
-			if !cookieName.MatchString(v) {
+			if !cookieName().MatchString(v) {
 				return errors.New("must consist of letters, digits, _ and -")
 			}
 			s.changeCookie(func(c *v1alpha1.AffinityCookie) { c.Name = v })
@@ -131,9 +132,9 @@ func readAffinity(a *v1alpha1.Affinity) (v1alpha1.AffinityCookie, []Problem) {
 		text          *string
 		good          func(string) bool
 	}{
-		{"name", "must consist of letters, digits, _ and -", &out.Name, cookieName.MatchString},
+		{"name", "must consist of letters, digits, _ and -", &out.Name, cookieName().MatchString},
 		{"path", "must be a path that begins with / and holds only letters, digits and ! $ % & ( ) * + , - . / : = @ _ ~", &out.Path, isCookiePath},
-		{"domain", "must be a host name in lower case", &out.Domain, cookieDomain.MatchString},
+		{"domain", "must be a host name in lower case", &out.Domain, cookieDomain().MatchString},
 		{"sameSite", "must be Lax, Strict or None", &out.SameSite, func(v string) bool { return v == sameSiteLax || v == sameSiteStrict || v == sameSiteNone }},
 		{"maxAge", "must be a time from 1s to 400d", &out.MaxAge, func(v string) bool { return cookieAge(v) > 0 }},
 	} {

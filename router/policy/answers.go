@@ -42,9 +42,9 @@ func compileCookies(c *v1alpha1.Cookies, p *model.Policy) []Problem {
 	}
 	switch {
 	case c.Domain == nil:
-	case !cookieDomain.MatchString(c.Domain.From):
+	case !cookieDomain().MatchString(c.Domain.From):
 		find("domain.from", domain)
-	case !cookieDomain.MatchString(c.Domain.To):
+	case !cookieDomain().MatchString(c.Domain.To):
 		find("domain.to", domain)
 	default:
 		out.DomainFrom, out.DomainTo = strings.TrimPrefix(c.Domain.From, "."), strings.TrimPrefix(c.Domain.To, ".")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // Annotations of the group authentication.
@@ -28,9 +28,9 @@ const (
 )
 
 var (
-	authURLText = regexp.MustCompile(`^([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)(?::([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?))?(/[!-~]{0,999})?$`)
-	realmText   = regexp.MustCompile(`^[ -~]{1,256}$`)
-	signInText  = regexp.MustCompile(`^https?://[!-~]{1,1000}$`)
+	authURLText = regex.Later(`^([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)(?::([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?))?(/[!-~]{0,999})?$`)
+	realmText   = regex.Later(`^[ -~]{1,256}$`)
+	signInText  = regex.Later(`^https?://[!-~]{1,1000}$`)
 )
 
 const (
@@ -63,7 +63,7 @@ func setBasicSecret(s *Spec, v string) error {
 // nothing without it.
 
 func setBasicRealm(s *Spec, v string) error {
-	if !realmText.MatchString(v) {
+	if !realmText().MatchString(v) {
 		return errors.New("must be 1 to 256 visible ASCII characters and spaces")
 	}
 	if a := s.Groups.Authentication; a != nil && a.Basic != nil {
@@ -75,11 +75,11 @@ func setBasicRealm(s *Spec, v string) error {
 }
 
 func setAuthURL(s *Spec, v string) error {
-	if signInText.MatchString(v) {
+	if signInText().MatchString(v) {
 		s.setAuthentication(func(a *v1alpha1.Authentication) { a.External = &v1alpha1.ExternalAuthentication{URL: v} })
 		return nil
 	}
-	m := authURLText.FindStringSubmatch(v)
+	m := authURLText().FindStringSubmatch(v)
 	if m == nil {
 		return errors.New("must be SERVICE/PATH or SERVICE:PORT/PATH of a Service of the namespace, or an address with http:// or https://")
 	}
@@ -107,7 +107,7 @@ func (s *Spec) setExternal(change func(*v1alpha1.ExternalAuthentication)) {
 }
 
 func setAuthSignIn(s *Spec, v string) error {
-	if !signInText.MatchString(v) {
+	if !signInText().MatchString(v) {
 		return errors.New("must be an address that begins with http:// or https://")
 	}
 	s.setExternal(func(x *v1alpha1.ExternalAuthentication) { x.SignIn = &v1alpha1.SignIn{URL: v} })

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // Annotations of the group health, beside OpenShift's interval.
@@ -44,7 +45,7 @@ const (
 
 var (
 	probePath    = regexp.MustCompile(`^/[!-~]*$`)
-	probeService = regexp.MustCompile(`^[A-Za-z0-9._/-]{0,253}$`)
+	probeService = regex.Later(`^[A-Za-z0-9._/-]{0,253}$`)
 	probeExpect  = regexp.MustCompile(`^([1-5][0-9][0-9])(?:-([1-5][0-9][0-9]))?$`)
 )
 
@@ -208,7 +209,7 @@ func readQuestion(a *v1alpha1.HealthProbe, p *model.Probe) (field string, err er
 		return "port", errors.New("must be from 1 to 65535")
 	case p.Type != model.ProbeGRPC && a.Service != "":
 		return "service", errors.New("is for type GRPC")
-	case !probeService.MatchString(a.Service):
+	case !probeService().MatchString(a.Service):
 		return "service", errors.New("must be the name of a gRPC service")
 	case p.Type != model.ProbeHTTP && a.Path+a.Host+a.Method+a.Expect != "":
 		return "type", errors.New("must be HTTP with path, host, method or expect")

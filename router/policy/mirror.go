@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // AnnotationMirror is that of the group mirror.
@@ -48,7 +49,7 @@ const EffectNoMirror = "it gets no copies of requests"
 
 var (
 	mirrorPercent = regexp.MustCompile(`^(100(\.0{1,2})?|[0-9]{1,2}(\.[0-9]{1,2})?)$`)
-	mirrorHost    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?(:[0-9]{1,5})?$`)
+	mirrorHost    = regex.Later(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?(:[0-9]{1,5})?$`)
 )
 
 // compileMirror returns what of the group mirror cannot be used as it stands. What it
@@ -84,7 +85,7 @@ func MirrorShare(t *v1alpha1.MirrorTarget) (share int, field string, err error) 
 		return 0, ".bodyBytes", fmt.Errorf("must be from 0 to %d", MostMirrorBody)
 	case t.MaxInFlight < 0 || t.MaxInFlight > maxMirrorInFlight:
 		return 0, ".maxInFlight", fmt.Errorf("must be from 1 to %d", maxMirrorInFlight)
-	case t.HostHeader != "" && !mirrorHost.MatchString(t.HostHeader):
+	case t.HostHeader != "" && !mirrorHost().MatchString(t.HostHeader):
 		return 0, ".hostHeader", errors.New("must be a host name in lower case, perhaps with a port")
 	}
 	if field, err := checkMirrorHeaders(t.Headers); err != nil {

@@ -3,10 +3,11 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // oneOf parses a value that must be one of a few words.
@@ -49,7 +50,7 @@ func parseBool(v string) (bool, error) {
 	return b, nil
 }
 
-var cookieName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+var cookieName = regex.Later(`^[A-Za-z0-9_-]{1,128}$`)
 
 // maxMaxConn is far above what one endpoint can take, and below any limit of HAProxy.
 const maxMaxConn = 1_000_000

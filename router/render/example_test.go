@@ -14,9 +14,9 @@ import (
 // files. A value that is more than one word is never written.
 func ExampleBackends() {
 	state := plan.NewState()
-	state.Backends["be_http:web:shop"] = &plan.Backend{Profile: "http", Servers: map[string]*plan.Server{
-		"pod-1": {Address: netip.MustParseAddrPort("10.0.0.1:8080"), Weight: 256},
-		"pod-2": {Address: netip.MustParseAddrPort("[fd00::2]:8080"), Weight: 128, MaxConn: 50},
+	state.Backends["be_http:web:shop"] = &plan.Backend{Profile: "http", Servers: plan.Servers{
+		{Name: "pod-1", Server: &plan.Server{Address: netip.MustParseAddrPort("10.0.0.1:8080"), Weight: 256}},
+		{Name: "pod-2", Server: &plan.Server{Address: netip.MustParseAddrPort("[fd00::2]:8080"), Weight: 128, MaxConn: 50}},
 	}}
 	layout := render.Layout{Dir: "/var/lib/haproxy"}
 	if err := render.Backends(os.Stdout, state, layout, plan.Capabilities{}); err != nil {

@@ -116,9 +116,9 @@ func Backends(w io.Writer, st *plan.State, l Layout, caps plan.Capabilities) err
 		b.Reset()
 		b.WriteString("\n")
 		err := writeWords(&b, "backend", name, "from", be.Profile)
-		for _, srv := range slices.Sorted(maps.Keys(be.Servers)) {
+		for _, srv := range be.Servers {
 			b.WriteString("  ")
-			words := append([]string{"server", srv}, ServerWords(be.Servers[srv], l, caps)...)
+			words := append([]string{"server", srv.Name}, ServerWords(srv.Server, l, caps)...)
 			err = errors.Join(err, writeWords(&b, words...))
 		}
 		if err != nil {
