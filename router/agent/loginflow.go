@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/router/agent/jwt"
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 )
 
 // Bounds of logins.
@@ -198,19 +199,13 @@ func (v *visit) callback(ctx context.Context) Answer {
 		a.Body = "Forbidden\n"
 		return a
 	case code != "" || query.Get("code") == "":
-		return v.wrong(badRequest, "the provider says "+short(printable(code)), end)
+		return v.wrong(badRequest, "the provider says "+snapshot.Plain(code, longestCode), end)
 	}
 	return v.finish(ctx, &a, query.Get("code"), end)
 }
 
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
-}
+// longestCode bounds what the page of an error says in a provider's words.
+const longestCode = 120
 
 // finish exchanges a code for a session.
 func (v *visit) finish(ctx context.Context, a *attempt, code string, end Header) Answer {
@@ -226,7 +221,7 @@ func (v *visit) finish(ctx context.Context, a *attempt, code string, end Header)
 		again.Client = append(again.Client, end)
 		return again
 	case errors.As(err, &refusal):
-		return v.wrong(badRequest, "the provider refuses the code: "+short(printable(refusal.Code)), end)
+		return v.wrong(badRequest, "the provider refuses the code: "+snapshot.Plain(refusal.Code, longestCode), end)
 	case err != nil:
 		return refuse(unavailable, groupOIDC, "IssuerUnreachable")
 	}

@@ -15,7 +15,7 @@ type NamedServer struct {
 	*Server
 }
 
-// Get returns a server, or nil if there is none of that name.
+// Get returns the server with a name, or nil if the backend has none.
 func (s Servers) Get(name string) *Server {
 	if i, found := s.find(name); found {
 		return s[i].Server
@@ -23,7 +23,7 @@ func (s Servers) Get(name string) *Server {
 	return nil
 }
 
-// Set adds a server, or replaces the one of that name.
+// Set adds a server, or replaces the one with that name.
 func (s *Servers) Set(name string, server *Server) {
 	i, found := s.find(name)
 	if !found {
@@ -32,7 +32,7 @@ func (s *Servers) Set(name string, server *Server) {
 	(*s)[i].Server = server
 }
 
-// Delete removes the server of that name, if there is one.
+// Delete removes the server with that name, if there is one.
 func (s *Servers) Delete(name string) {
 	if i, found := s.find(name); found {
 		*s = slices.Delete(*s, i, i+1)
