@@ -3,7 +3,6 @@ package cases
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -180,13 +179,15 @@ func withBranches(want *plan.State, name, target string) *plan.Backend {
 	if own == nil || branches == "" {
 		return own
 	}
-	all := &plan.Backend{Profile: own.Profile, Servers: maps.Clone(own.Servers)}
+	all := &plan.Backend{Profile: own.Profile, Servers: slices.Clone(own.Servers)}
 	for text := range strings.SplitSeq(branches, "+") {
 		branch, _, _ := strings.Cut(text, "*")
 		if want.Backends[branch] == nil {
 			panic("the record names " + branch + ", which is not wanted")
 		}
-		maps.Copy(all.Servers, want.Backends[branch].Servers)
+		for _, s := range want.Backends[branch].Servers {
+			all.Servers.Set(s.Name, s.Server)
+		}
 	}
 	return all
 }
@@ -197,9 +198,9 @@ func (d decision) podName(at string) string {
 	if d.backend == nil {
 		return ""
 	}
-	for name, s := range d.backend.Servers {
+	for _, s := range d.backend.Servers {
 		if s.Address.String() == at {
-			return podOf(name)
+			return podOf(s.Name)
 		}
 	}
 	return ""
@@ -290,8 +291,8 @@ func (d decision) pure(e *expectation) error {
 			continue
 		}
 		var names []string
-		for name := range d.backend.Servers {
-			names = append(names, podOf(name))
+		for _, s := range d.backend.Servers {
+			names = append(names, podOf(s.Name))
 		}
 		for p := range strings.SplitSeq(w[1], "|") {
 			if !slices.Contains(names, p) {

@@ -186,13 +186,13 @@ func (b *bed) drift(st *plan.State, commands []string) {
 	if st.Backends[backend] == nil {
 		b.t.Fatalf("no backend %q for the route to drift", backend)
 	}
-	for name := range st.Backends[backend].Servers {
-		servers = append(servers, name)
+	for _, s := range st.Backends[backend].Servers {
+		servers = append(servers, s.Name)
 	}
 	rogue := pki().leaf(b.t, "rogue")
 	tls := plan.TargetBackend(st.Entries[plan.Entry{Map: plan.MapHTTPS, Key: "re.f.test/"}])
-	for name := range st.Backends[tls].Servers {
-		tls += "/" + name
+	for _, s := range st.Backends[tls].Servers {
+		tls += "/" + s.Name
 	}
 	var ca string
 	for id := range st.CAs {

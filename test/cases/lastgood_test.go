@@ -27,8 +27,8 @@ func (c *core) served(host, pods string) error {
 	}
 	var got []string
 	if d := decide(c.pipeline.Want(), &e.request); d.backend != nil {
-		for name := range d.backend.Servers {
-			got = append(got, podOf(name))
+		for _, s := range d.backend.Servers {
+			got = append(got, podOf(s.Name))
 		}
 	}
 	if strings.Join(got, " ") != pods {

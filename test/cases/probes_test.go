@@ -174,13 +174,13 @@ func (b *bed) flip(t *testing.T, to string) {
 	t.Helper()
 	st := b.readBack()
 	backend := plan.TargetBackend(st.Entries[plan.Entry{Map: plan.MapHTTP, Key: "p0.test/"}])
-	for name, s := range st.Backends[backend].Servers {
+	for _, s := range st.Backends[backend].Servers {
 		if s.Down == (to == "up") {
 			var socket runtime.SingleRuntime
 			if err := socket.Init(b.layout.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
 				t.Fatal(err)
 			}
-			if err := socket.Execute("set server " + backend + "/" + name + " health " + to); err != nil {
+			if err := socket.Execute("set server " + backend + "/" + s.Name + " health " + to); err != nil {
 				t.Fatal(err)
 			}
 			return

@@ -314,9 +314,9 @@ func (b *bed) sameAs(k *core) error {
 		if h == nil {
 			return fmt.Errorf("backend %s is missing", name)
 		}
-		for server, s := range w.Servers {
-			if g, ok := h.Servers[server]; !ok || g.Stopped || g.Weight != s.Weight || g.Address != s.Address {
-				return fmt.Errorf("server %s/%s is %+v, want %+v", name, server, g, s)
+		for _, s := range w.Servers {
+			if g := h.Servers.Get(s.Name); g == nil || g.Stopped || g.Weight != s.Weight || g.Address != s.Address {
+				return fmt.Errorf("server %s/%s is %+v, want %+v", name, s.Name, g, s)
 			}
 		}
 	}

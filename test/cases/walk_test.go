@@ -95,9 +95,9 @@ func checkServers(line string, want, have *plan.State) error {
 		if b == nil {
 			return fmt.Errorf("HAProxy has no backend %s", name)
 		}
-		for server, s := range b.Servers {
+		for _, s := range b.Servers {
 			if !s.Stopped {
-				got[podOf(server)] = strconv.Itoa(s.Weight)
+				got[podOf(s.Name)] = strconv.Itoa(s.Weight)
 			}
 		}
 	}
@@ -127,8 +127,8 @@ func checkBackend(line string, want *plan.State) error {
 			return fmt.Errorf("%s: profile %s, want %s", k, b.Profile, f[1])
 		}
 		checked := map[string]string{}
-		for server, s := range b.Servers {
-			checked[podOf(server)] = cmp.Or(s.Options.CheckInterval, "-")
+		for _, s := range b.Servers {
+			checked[podOf(s.Name)] = cmp.Or(s.Options.CheckInterval, "-")
 		}
 		for _, w := range f[2:] {
 			if pod, interval, _ := strings.Cut(w, "="); checked[pod] != interval {

@@ -40,6 +40,12 @@ func main() {
 }
 
 func run(ctx context.Context, short, once bool) error {
+	// A test that does not compile shows in the first minute, not after the tests before it.
+	vet := exec.CommandContext(ctx, "go", "vet", "./...")
+	vet.Stdout, vet.Stderr = os.Stdout, os.Stderr
+	if err := vet.Run(); err != nil {
+		return fmt.Errorf("go vet: %w", err)
+	}
 	out, err := exec.CommandContext(ctx, "go", "list", "./...").Output()
 	if err != nil {
 		return fmt.Errorf("list packages: %w", err)
