@@ -85,8 +85,8 @@ func Read(ctx context.Context, config *rest.Config, options Options) (*check.Sna
 	if err := r.version(clock); err != nil {
 		return nil, err
 	}
-	r.together(ctx, r.lists())
-	r.together(ctx, []func(context.Context){r.secrets, r.addresses})
+	together(ctx, r.lists())
+	together(ctx, []func(context.Context){r.secrets, r.addresses})
 	s := r.snapshot
 	if options.Router != "" && !s.Narrow(options.Router) {
 		return nil, fmt.Errorf("there is no IngressController %s", options.Router)
@@ -116,20 +116,6 @@ func (r *reader) version(clock *serverClock) error {
 		r.snapshot.Now = at
 	}
 	return nil
-}
-
-// together runs functions, a few at a time.
-func (r *reader) together(ctx context.Context, all []func(context.Context)) {
-	var wg sync.WaitGroup
-	room := make(chan struct{}, 8)
-	for _, f := range all {
-		wg.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
-			f(ctx)
-		})
-	}
-	wg.Wait()
 }
 
 func (r *reader) gap(source check.Source, reading check.Reading) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead/fairlead/router/explain"
 )
@@ -99,7 +100,18 @@ func (c *command) finish(a answer, good bool, o *options) error {
 	if !good {
 		c.code = exitBad
 	}
-	if o.output != "json" {
+	switch o.output {
+	case "json":
+	case "yaml":
+		text, err := yaml.Marshal(a)
+		if err == nil {
+			_, err = c.out.Write(text)
+		}
+		if err != nil {
+			return fmt.Errorf("write the answer: %w", err)
+		}
+		return nil
+	default:
 		if err := a.Text(c.out); err != nil {
 			return fmt.Errorf("write the answer: %w", err)
 		}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/fairlead/fairlead/operator/gateway/desired"
+	"github.com/fairlead/fairlead/api/gateway"
 )
 
 // crdName is the CRD whose annotation has the version of all of them.
@@ -93,7 +93,7 @@ func (r *reconciler) readBundle(ctx context.Context) (bool, error) {
 	if err := r.live.Get(ctx, client.ObjectKey{Name: crdName}, crd); err != nil {
 		return false, err
 	}
-	now := crds{crd.Annotations[desired.BundleAnnotation], crd.Annotations[desired.ChannelAnnotation]}
+	now := crds{crd.Annotations[gateway.BundleAnnotation], crd.Annotations[gateway.ChannelAnnotation]}
 	before := r.bundle.seen.Swap(&now)
 	return before == nil || *before != now, nil
 }

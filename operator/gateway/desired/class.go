@@ -3,8 +3,6 @@ package desired
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -14,18 +12,6 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/gateway"
-)
-
-// BundleAnnotation is on the CRDs of the Gateway API and has their version.
-const BundleAnnotation = "gateway.networking.k8s.io/bundle-version"
-
-// ChannelAnnotation has their channel: "standard" or "experimental".
-const ChannelAnnotation = "gateway.networking.k8s.io/channel"
-
-// The minor versions of the CRDs, of major version 1, that are served.
-const (
-	leastMinor = 5
-	mostMinor  = 7
 )
 
 // Class is a GatewayClass with what is known of its parameters.
@@ -42,9 +28,9 @@ type Class struct {
 // Refusal returns why the class is not accepted, and the reason of its condition; the
 // reason of a class that is accepted is GatewayClassReasonAccepted.
 func (c Class) Refusal() (gatewayv1.GatewayClassConditionReason, string) {
-	if !served(c.Bundle) {
+	if !gateway.BundleServed(c.Bundle) {
 		return gatewayv1.GatewayClassReasonUnsupportedVersion, fmt.Sprintf(
-			"the CRDs of the Gateway API have version %q; install one from v1.%d to v1.%d; Gateways that have an address keep it, new ones get none", c.Bundle, leastMinor, mostMinor)
+			"the CRDs of the Gateway API have version %q; install one from v1.%d to v1.%d; Gateways that have an address keep it, new ones get none", c.Bundle, gateway.LeastBundleMinor, gateway.MostBundleMinor)
 	}
 	name, err := gateway.IngressController(c.Object)
 	switch {
@@ -68,18 +54,6 @@ func (c Class) Accepted() bool {
 func onHostNetwork(ic *operatorv1.IngressController) bool {
 	s := ic.Status.EndpointPublishingStrategy
 	return s != nil && s.Type == operatorv1.HostNetworkStrategyType
-}
-
-// served reports whether CRDs of this version are served. CRDs without a version may be
-// those of a vendor, who knows what they are.
-func served(bundle string) bool {
-	if bundle == "" {
-		return true
-	}
-	rest, first := strings.CutPrefix(bundle, "v1.")
-	text, _, _ := strings.Cut(rest, ".")
-	minor, err := strconv.Atoi(text)
-	return first && err == nil && minor >= leastMinor && minor <= mostMinor
 }
 
 // Status returns the conditions and features of the class. The condition
