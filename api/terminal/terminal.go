@@ -18,6 +18,25 @@ import (
 // becomes \xNN.
 func Line(text string) string { return escape(text, "") }
 
+// Excerpt returns the beginning of a text that another program wrote, as one printable
+// line of at most so many bytes. It is Line but for line breaks and tabs, which become
+// blanks, and ends in an ellipsis if something is left out.
+func Excerpt(text string, most int) string {
+	const ellipsis = "…"
+	// Nothing gets shorter below, so the rest need not be looked at.
+	text = Line(blanks.Replace(text[:min(len(text), most+utf8.UTFMax)]))
+	if len(text) <= most {
+		return text
+	}
+	end := max(most-len(ellipsis), 0)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}
+
+var blanks = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
+
 // Writer returns a writer that escapes as Line does, but keeps line breaks and
 // tabs. What is valid JSON stays the same JSON. Each Write must hold whole
 // characters.

@@ -37,6 +37,34 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func TestExcerpt(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, in string
+		most     int
+		want     string
+	}{
+		{"empty", "", 10, ""},
+		{"short", "ünïcödé", 20, "ünïcödé"},
+		{"just fits", "0123456789", 10, "0123456789"},
+		{"one too many", "0123456789a", 10, "0123456…"},
+		{"line breaks and tabs", "a\r\nb\tc", 10, "a  b c"},
+		{"escape sequence", "a\x1b[2Jb", 20, `a\u001b[2Jb`},
+		{"escapes are counted", "\x1b\x1b\x1b\x1b", 10, `\u001b\…`},
+		{"a character is not cut", "012345日本日本", 10, "012345…"},
+		{"not UTF-8", "a\xff", 10, `a\xff`},
+		{"a character at the end of what is looked at", "0123456789012é", 10, "0123456…"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if d := cmp.Diff(test.want, Excerpt(test.in, test.most)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
 // TestCommand asks a real shell what it makes of commands.
 func TestCommand(t *testing.T) {
 	t.Parallel()
@@ -61,6 +89,12 @@ func FuzzPrintable(f *testing.F) {
 		for _, r := range Line(text) {
 			if !unicode.IsPrint(r) {
 				t.Errorf("%q: %U is printed", text, r)
+			}
+		}
+		for _, most := range []int{3, 7, 100} {
+			short := Excerpt(text, most)
+			if len(short) > most || Line(short) != short {
+				t.Errorf("%q: the excerpt of %d bytes is %q", text, most, short)
 			}
 		}
 		raw, err := json.Marshal(text)

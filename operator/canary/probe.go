@@ -90,7 +90,7 @@ func plain(err error) error {
 	text, operation, name := err.Error(), (*net.OpError)(nil), (*net.DNSError)(nil)
 	switch {
 	case errors.As(err, &name):
-		return &nameError{server: short(name.Server), text: short("DNS: " + name.Err + ": " + name.Name)}
+		return &nameError{server: terminal.Excerpt(name.Server, mostText), text: terminal.Excerpt("DNS: "+name.Err+": "+name.Name, mostText)}
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		text = "no answer in time"
 	case errors.As(err, &operation):
@@ -102,7 +102,7 @@ func plain(err error) error {
 			text = inner.Error()
 		}
 	}
-	return errors.New(short(text))
+	return errors.New(terminal.Excerpt(text, mostText))
 }
 
 // nameError says that the name of an address could not be resolved.
@@ -113,15 +113,6 @@ func (e *nameError) Error() string { return e.text }
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
-}
-
-// short makes one line of a text.
-func short(text string) string {
-	text = terminal.Line(text)
-	if len(text) > mostText {
-		text = strings.ToValidUTF8(text[:mostText], "") + "…"
-	}
-	return text
 }
 
 // ask probes the addresses one after the other, from the nth on, until one has the
@@ -138,7 +129,7 @@ func ask(ctx context.Context, dial dialer, t Target, nth int) error {
 		if err == nil {
 			return nil
 		}
-		failed = append(failed, fmt.Errorf("at %s: %w", net.JoinHostPort(short(address), strconv.Itoa(int(t.Port))), err))
+		failed = append(failed, fmt.Errorf("at %s: %w", net.JoinHostPort(terminal.Excerpt(address, mostText), strconv.Itoa(int(t.Port))), err))
 	}
 	return errors.Join(failed...)
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
@@ -52,7 +53,7 @@ func (before outcome) with(result *hook.RecordResult, err error) outcome {
 	o := outcome{zone: before.zone, status: operatorv1.ConditionFalse, reason: api.ReasonDNSProviderError, written: before.written, change: before.change}
 	if err != nil {
 		e := hook.AsError(err)
-		o.message, o.retry = hook.Printable(err.Error()), e.RetryAfter
+		o.message, o.retry = terminal.Excerpt(err.Error(), hook.MaxText), e.RetryAfter
 		switch e.Class {
 		case hook.ClassConflict:
 			o.reason = api.ReasonDomainAlreadyInUse

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -139,7 +138,7 @@ func (r *Recorder) event(about client.Object, kind string, reason api.Reason, te
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	text = shorten(terminal.Line(text))
+	text = terminal.Excerpt(text, longest)
 	sum := sha256.Sum256([]byte(r.source + "\x00" + gvk.Kind + "\x00" + string(about.GetUID()) + "\x00" + kind + "\x00" + string(reason) + "\x00" + text))
 	unique := "." + hex.EncodeToString(sum[:8])
 	name, now := about.GetName(), metav1.Now()
@@ -153,17 +152,6 @@ func (r *Recorder) event(about client.Object, kind string, reason api.Reason, te
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 		Source: corev1.EventSource{Component: r.source}, ReportingController: r.source,
 	}, nil
-}
-
-func shorten(text string) string {
-	if len(text) <= longest {
-		return text
-	}
-	cut := longest
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
 }
 
 // Start writes Events until ctx ends. The manager calls it.

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/router/agent/jwt"
-	"github.com/fairlead/fairlead/router/agent/snapshot"
 )
 
 // Bounds of logins.
@@ -199,7 +199,7 @@ func (v *visit) callback(ctx context.Context) Answer {
 		a.Body = "Forbidden\n"
 		return a
 	case code != "" || query.Get("code") == "":
-		return v.wrong(badRequest, "the provider says "+snapshot.Plain(code, longestCode), end)
+		return v.wrong(badRequest, "the provider says "+terminal.Excerpt(code, longestCode), end)
 	}
 	return v.finish(ctx, &a, query.Get("code"), end)
 }
@@ -221,7 +221,7 @@ func (v *visit) finish(ctx context.Context, a *attempt, code string, end Header)
 		again.Client = append(again.Client, end)
 		return again
 	case errors.As(err, &refusal):
-		return v.wrong(badRequest, "the provider refuses the code: "+snapshot.Plain(refusal.Code, longestCode), end)
+		return v.wrong(badRequest, "the provider refuses the code: "+terminal.Excerpt(refusal.Code, longestCode), end)
 	case err != nil:
 		return refuse(unavailable, groupOIDC, "IssuerUnreachable")
 	}

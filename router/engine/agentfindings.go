@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/fairlead/fairlead/api/terminal"
 	agent "github.com/fairlead/fairlead/router/agent/process"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 )
@@ -25,7 +26,7 @@ func (e *Engine) hearAgent(r *agent.Reply, now time.Time) {
 		if a.wanted[id] == nil {
 			continue
 		}
-		closed[id] = snapshot.Plain(why, longestReason)
+		closed[id] = terminal.Excerpt(why, longestReason)
 		if a.closed[id] != closed[id] {
 			e.log.Error("the policy agent cannot use a policy; what asks for it gets 503", "policy", id, "err", closed[id])
 		}

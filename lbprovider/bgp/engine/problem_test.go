@@ -35,7 +35,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		e.Warn("received notification", log.Fields{"Code": kind, "Subcode": string(body), "Communicated-Reason": body})
 		e.Info("state changed", log.Fields{"old": string(body), "new": kind, "reason": body})
-		if text := wire.Printable(e.lastProblem()); text != terminal.Line(text) {
+		if text := terminal.Excerpt(e.lastProblem(), wire.MaxProblem); text != terminal.Line(text) {
 			t.Fatalf("problem %q", text)
 		}
 	})

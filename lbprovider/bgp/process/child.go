@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/time/rate"
 
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/bgp/wire"
 )
@@ -59,7 +60,7 @@ func (s *session) runProcess() (why string) {
 	}
 	c, err := s.start()
 	if err != nil {
-		return wire.Printable(err.Error())
+		return terminal.Excerpt(err.Error(), wire.MaxProblem)
 	}
 	err = c.sendCommands()
 	s.mu.Lock()
@@ -70,7 +71,7 @@ func (s *session) runProcess() (why string) {
 	if err == nil {
 		return ""
 	}
-	return wire.Printable(cmp.Or(c.stderr.crashReason(), err.Error()))
+	return terminal.Excerpt(cmp.Or(c.stderr.crashReason(), err.Error()), wire.MaxProblem)
 }
 
 func (s *session) start() (*child, error) {

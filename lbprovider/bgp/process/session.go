@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/lbprovider/bgp"
 	"github.com/fairlead/fairlead/lbprovider/bgp/wire"
 )
@@ -224,7 +225,7 @@ func (s *session) fail(why string, pause time.Duration) {
 		}
 		s.state.State, s.state.PeerASN = bgp.StateIdle, 0
 		s.state.Failures++
-		s.state.Problem = wire.Printable(fmt.Sprintf("the process of this session ended: %s; it starts again in %v", why, pause))
+		s.state.Problem = terminal.Excerpt(fmt.Sprintf("the process of this session ended: %s; it starts again in %v", why, pause), wire.MaxProblem)
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 	"io"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fairlead/fairlead/api/terminal"
@@ -63,8 +62,8 @@ type Report struct {
 const (
 	// maxReport is the longest report, in bytes.
 	maxReport = 16 << 10
-	// maxProblem is the longest problem, in bytes.
-	maxProblem = 400
+	// MaxProblem is the longest problem, in bytes.
+	MaxProblem = 400
 	// maxZone is the longest name of an interface, in bytes.
 	maxZone = 15
 )
@@ -97,17 +96,8 @@ func parseReport(line []byte) (Report, error) {
 	if zone := r.Address.Zone(); zone != terminal.Line(zone) || len(zone) > maxZone {
 		return Report{}, errors.New("read a report: the address's zone is no interface")
 	}
-	r.Problem = Printable(r.Problem)
+	r.Problem = terminal.Excerpt(r.Problem, MaxProblem)
 	return r, nil
-}
-
-// Printable returns text as one line of at most 400 bytes.
-func Printable(text string) string {
-	if len(text) > maxProblem {
-		text = text[:maxProblem]
-	}
-	text = terminal.Line(text)
-	return strings.ToValidUTF8(text[:min(len(text), maxProblem)], "")
 }
 
 // Reports returns what ReadReport reads from.

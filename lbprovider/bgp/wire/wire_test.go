@@ -29,7 +29,7 @@ func FuzzReport(f *testing.F) {
 				t.Fatalf("zone %q of %q", r.Address.Zone(), line)
 			}
 			for _, text := range []string{r.Problem, r.State, r.Address.String()} {
-				if text != terminal.Line(text) || len(text) > maxProblem {
+				if text != terminal.Line(text) || len(text) > MaxProblem {
 					t.Fatalf("%q of %q", text, line)
 				}
 			}

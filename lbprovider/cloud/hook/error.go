@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
-	"unicode"
+
+	"github.com/fairlead/fairlead/api/terminal"
 )
 
 // Class says what kind of failure an Error is, and so what the caller does.
@@ -86,29 +86,12 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// MaxText is the longest message in bytes, which an event can hold.
+const MaxText = 1000
+
 // Errorf returns an Error of a class. Its message is printable.
 func Errorf(class Class, format string, args ...any) *Error {
-	return &Error{Class: class, Message: Printable(fmt.Sprintf(format, args...))}
-}
-
-// Printable returns a text without what terminals and logs would take for
-// commands, and not longer than an event. Whatever another program answered goes
-// through it before it is shown.
-func Printable(s string) string {
-	const most = 1000
-	if len(s) > 4*most {
-		s = s[:4*most] // the rest need not be looked at
-	}
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(s, "?"))
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+	return &Error{Class: class, Message: terminal.Excerpt(fmt.Sprintf(format, args...), MaxText)}
 }
 
 // ClassOf returns the class of the first Error in err's tree, or Internal, or

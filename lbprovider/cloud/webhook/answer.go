@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 )
 
@@ -41,16 +42,19 @@ func (c *checker) refuse(format string, args ...any) {
 // reason checks a word that becomes the reason of a condition or an event.
 func (c *checker) reason(field, value string) {
 	if value != "" && !reason.MatchString(value) {
-		c.refuse("%s %q is not one word of letters and digits", field, hook.Printable(value))
+		c.refuse("%s %q is not one word of letters and digits", field, printable(value))
 	}
 }
 
 // id checks an id that we send back to the program, and show to users.
 func (c *checker) id(field, value string) {
 	if len(value) > maxHandle || !id.MatchString(value) {
-		c.refuse("%s %q is longer than %d characters or has others than printable ASCII", field, hook.Printable(value), maxHandle)
+		c.refuse("%s %q is longer than %d characters or has others than printable ASCII", field, printable(value), maxHandle)
 	}
 }
+
+// printable is what is shown of a text of the webhook.
+func printable(text string) string { return terminal.Excerpt(text, hook.MaxText) }
 
 // check checks the answer of a method, and makes its texts printable.
 func check(out any) error {
@@ -63,26 +67,26 @@ func check(out any) error {
 		out.Problems = c.problems(out.Problems)
 		out.RetryAfter = wait(out.RetryAfter)
 	case *hook.DeleteResult:
-		out.Waiting, out.Left, out.RetryAfter = hook.Printable(out.Waiting), hook.Printable(out.Left), wait(out.RetryAfter)
+		out.Waiting, out.Left, out.RetryAfter = printable(out.Waiting), printable(out.Left), wait(out.RetryAfter)
 	case *hook.RecordResult:
-		out.Message, out.RetryAfter = hook.Printable(out.Message), wait(out.RetryAfter)
+		out.Message, out.RetryAfter = printable(out.Message), wait(out.RetryAfter)
 		c.id("handle", out.Handle)
 	case *hook.Zone:
 		c.id("id", out.ID)
 		if name := strings.TrimSuffix(out.Name, "."); name != "" && len(validation.IsDNS1123Subdomain(strings.ToLower(strings.ReplaceAll(name, "_", "-")))) > 0 {
-			c.refuse("name %q is not that of a zone", hook.Printable(out.Name))
+			c.refuse("name %q is not that of a zone", printable(out.Name))
 		}
 	case *Owned:
 		c.refs(out.Refs)
 	case *Problems:
 		for i := range out.Problems[:min(len(out.Problems), maxIngress)] {
 			p := &out.Problems[i]
-			p.Field, p.Value, p.Message = hook.Printable(p.Field), hook.Printable(p.Value), hook.Printable(p.Message)
+			p.Field, p.Value, p.Message = printable(p.Field), printable(p.Value), printable(p.Message)
 		}
 		out.Problems = out.Problems[:min(len(out.Problems), maxIngress)]
 	case *hook.Capabilities:
 		for i := range out.Versions {
-			out.Versions[i] = hook.Printable(out.Versions[i])
+			out.Versions[i] = printable(out.Versions[i])
 		}
 	}
 	if len(c.wrong) > 0 {
@@ -95,7 +99,7 @@ func (c *checker) result(r *hook.Result) {
 	switch r.State {
 	case hook.StateReady, hook.StatePending, hook.StateDegraded, "":
 	default:
-		c.refuse("unknown state %q; use Ready, Pending or Degraded", hook.Printable(string(r.State)))
+		c.refuse("unknown state %q; use Ready, Pending or Degraded", printable(string(r.State)))
 	}
 	if len(r.Ingress) > maxIngress || len(r.Plan) > maxList {
 		c.refuse("%d addresses, and %d calls planned, are too many", len(r.Ingress), len(r.Plan))
@@ -109,9 +113,9 @@ func (c *checker) result(r *hook.Result) {
 	c.id("hostedZone", r.HostedZone)
 	c.targets(r.Targets)
 	r.Problems = c.problems(r.Problems)
-	r.Message, r.RetryAfter = hook.Printable(r.Message), wait(r.RetryAfter)
+	r.Message, r.RetryAfter = printable(r.Message), wait(r.RetryAfter)
 	for i := range r.Plan {
-		r.Plan[i] = hook.Printable(r.Plan[i])
+		r.Plan[i] = printable(r.Plan[i])
 	}
 }
 
@@ -121,14 +125,14 @@ func (c *checker) ingress(i int, in hook.Ingress) {
 		c.refuse("ingress[%d] has neither hostname nor ip", i)
 	}
 	if in.Hostname != "" && (len(validation.IsDNS1123Subdomain(in.Hostname)) > 0 || address(in.Hostname)) {
-		c.refuse("ingress[%d].hostname %q is not a DNS name: labels of lower-case letters, digits and hyphens, with dots between", i, hook.Printable(in.Hostname))
+		c.refuse("ingress[%d].hostname %q is not a DNS name: labels of lower-case letters, digits and hyphens, with dots between", i, printable(in.Hostname))
 	}
 	if in.IP == "" {
 		return
 	}
 	switch a, err := netip.ParseAddr(in.IP); {
 	case err != nil || a.Zone() != "":
-		c.refuse("ingress[%d].ip %q is not an address", i, hook.Printable(in.IP))
+		c.refuse("ingress[%d].ip %q is not an address", i, printable(in.IP))
 	case !Publishable(a):
 		c.refuse("ingress[%d].ip %s cannot be that of a load balancer", i, a)
 	}
@@ -172,7 +176,7 @@ func (c *checker) targets(list []hook.TargetHealth) {
 		default:
 			t.State = hook.HealthUnknown // it is the label of a metric
 		}
-		t.ID, t.Reason = hook.Printable(t.ID), hook.Printable(t.Reason)
+		t.ID, t.Reason = printable(t.ID), printable(t.Reason)
 	}
 }
 
@@ -185,7 +189,7 @@ func (c *checker) problems(list []hook.Problem) []hook.Problem {
 			c.refuse("problems[%d] has no reason", i)
 		}
 		c.reason(fmt.Sprintf("problems[%d].reason", i), p.Reason)
-		p.Field, p.Message = hook.Printable(p.Field), hook.Printable(p.Message)
+		p.Field, p.Message = printable(p.Field), printable(p.Message)
 	}
 	return list
 }
@@ -199,7 +203,7 @@ func (c *checker) refs(list []hook.Ref) {
 		c.id(fmt.Sprintf("refs[%d].handle", i), r.Handle)
 		for _, v := range []string{r.Cluster, r.Namespace, r.Name, r.UID} {
 			if len(v) > maxRefName || !id.MatchString(v) {
-				c.refuse("refs[%d] has %q, which is no name", i, hook.Printable(v))
+				c.refuse("refs[%d] has %q, which is no name", i, printable(v))
 			}
 		}
 	}

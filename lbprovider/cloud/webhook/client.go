@@ -290,7 +290,7 @@ func (c *Client) send(ctx context.Context, path string, in Request, out any) (an
 		return a, nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return fail(hook.ClassUnavailable, "the answer is not what the protocol says: %s", hook.Printable(err.Error()))
+		return fail(hook.ClassUnavailable, "the answer is not what the protocol says: %s", printable(err.Error()))
 	}
 	if err := check(out); err != nil {
 		return fail(hook.ClassInternal, "the answer is refused: %v", err)
@@ -330,7 +330,7 @@ func failed(path string, a answer, text []byte) (*hook.Result, error) {
 	if slices.Contains(hook.Classes(), f.Error.Class) {
 		e.Class = f.Error.Class
 	}
-	e.Code, e.Message, e.Field = hook.Printable(f.Error.Code), hook.Printable(f.Error.Message), hook.Printable(f.Error.Field)
+	e.Code, e.Message, e.Field = printable(f.Error.Code), printable(f.Error.Message), printable(f.Error.Field)
 	if s := f.Error.RetryAfterSeconds; s > 0 {
 		e.RetryAfter = time.Duration(min(s, int(maxRetryAfter.Seconds()))) * time.Second
 	}

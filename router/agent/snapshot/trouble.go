@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
+
+	"github.com/fairlead/fairlead/api/terminal"
 )
 
 // What a worker reads for a policy from another server.
@@ -43,23 +44,9 @@ const (
 // Clean returns a trouble in which nothing is left that an issuer, or whatever speaks in a
 // worker's place, could do harm by; false if it says nothing.
 func (t Trouble) Clean() (Trouble, bool) {
-	t.Address, t.Cause = Plain(t.Address, maxAddress), Plain(t.Cause, maxCause)
+	t.Address, t.Cause = terminal.Excerpt(t.Address, maxAddress), terminal.Excerpt(t.Cause, maxCause)
 	good := (t.Kind == KindIssuer || t.Kind == KindKeys || t.Kind == KindAuthServer) && t.Place >= 0 && t.Place < MaxTroublesEach && t.Address != "" && t.Until >= 0 && t.Until < 1<<35
 	return t, good
-}
-
-// Plain is a text of printable ASCII with at most so many bytes.
-func Plain(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, text[:min(len(text), most+1)])
-	if len(text) > most {
-		return text[:most-3] + "..."
-	}
-	return text
 }
 
 // worse orders troubles with the same thing: first those that refuse requests, or will do so
