@@ -30,18 +30,19 @@ type authFailure struct {
 
 func newAuthServers() *authServers { return &authServers{failing: map[string]*authFailure{}} }
 
-// failed notes that a question was not answered.
-func (s *authServers) failed(policy string, at *url.URL, cause string, now time.Time) {
+// failed notes that a question was not answered, and reports whether that is news.
+func (s *authServers) failed(policy string, at *url.URL, cause string, now time.Time) (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.failing[policy]
-	if f == nil || now.Sub(f.last) >= authQuiet {
+	if news = f == nil || now.Sub(f.last) >= authQuiet; news {
 		// What is asked for in the query may be a secret.
 		f = &authFailure{address: at.Scheme + "://" + at.Host + at.EscapedPath(), cause: cause}
 		s.failing[policy] = f
 	}
 	f.count++
 	f.last = now
+	return news
 }
 
 // trouble says whether the auth server of a policy fails.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/spop"
 )
@@ -217,38 +217,32 @@ func (m *external) ask(ctx context.Context, e *Engine, p *policy, q *Question) (
 	answer, err := m.client.Do(r)
 	e.metrics.upstream.WithLabelValues(groupExternal).Observe(e.now().Sub(began).Seconds())
 	if errors.Is(err, context.Canceled) { // HAProxy does not wait any more
-		return refuse(unavailable, groupExternal, "AuthServerError: no answer"), 0
+		return refuse(unavailable, groupExternal, "AuthServerError: "+causeNoAnswer), 0
 	}
 	if err != nil {
-		return m.failed(e, p, cause(err))
+		return m.failed(e, p, err)
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, longestBody+1))
 	if err != nil {
-		return m.failed(e, p, cause(err))
+		return m.failed(e, p, err)
 	}
 	if a, ttl, good := m.read(answer, body); good {
 		return a, ttl
 	}
-	return m.failed(e, p, fmt.Sprintf("status %d", answer.StatusCode))
+	return m.failed(e, p, &answerError{fmt.Errorf("status %d", answer.StatusCode)})
 }
 
 // failed refuses a question that the server did not answer, and notes that for the policy.
-func (m *external) failed(e *Engine, p *policy, cause string) (Answer, time.Duration) {
-	e.servers.failed(p.id, m.url, cause, e.now())
-	return refuse(unavailable, groupExternal, "AuthServerError: "+cause), 0
-}
-
-// cause is why a server did not answer, without what only the tenant should know.
-func cause(err error) string {
-	var timeout net.Error
-	switch {
-	case errors.Is(err, ErrForbidden):
-		return "TargetForbidden"
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
+func (m *external) failed(e *Engine, p *policy, err error) (Answer, time.Duration) {
+	cause := m.cause(err)
+	if asked, ok := errors.AsType[*url.Error](err); ok {
+		err = asked.Err // without the URL, whose query may be a secret
 	}
-	return "no answer"
+	if e.servers.failed(p.id, m.url, cause, e.now()) {
+		e.log.Error("an auth server does not decide", "policy", p.id, "err", terminal.Excerpt(err.Error(), mostLogged))
+	}
+	return refuse(unavailable, groupExternal, "AuthServerError: "+cause), 0
 }
 
 // read turns the server's answer into one for the client or the pod; good is false if it is none.

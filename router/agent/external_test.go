@@ -279,13 +279,13 @@ func TestTargets(t *testing.T) {
 		Generation: 2, Forbidden: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Policies: []snapshot.Policy{externalPolicy("new", s.URL, func(x *snapshot.External) { x.CA = "" })},
 	})
-	if a := open.Decide(t.Context(), ask(t, "new")); len(closed) > 0 || a.Status != 503 || !strings.Contains(a.Reason, "TargetForbidden") {
+	if a := open.Decide(t.Context(), ask(t, "new")); len(closed) > 0 || a.Status != 503 || !strings.Contains(a.Reason, causeForbidden) {
 		t.Errorf("forbidden network: %d, %s", a.Status, a.Reason)
 	}
 	open.Swap(&snapshot.Snapshot{Generation: 3, ByEndpoints: true, Policies: []snapshot.Policy{
 		externalPolicy("new", s.URL), externalPolicy("endpoint", "http://auth.demo.svc/", func(x *snapshot.External) { x.Endpoints = []netip.AddrPort{at} }),
 	}})
-	if a := open.Decide(t.Context(), ask(t, "new")); a.Status != 503 || !strings.Contains(a.Reason, "TargetForbidden") {
+	if a := open.Decide(t.Context(), ask(t, "new")); a.Status != 503 || !strings.Contains(a.Reason, causeNoNodes) {
 		t.Errorf("not all forbidden networks are known: %d, %s", a.Status, a.Reason)
 	}
 	wants(t, "endpoint, networks not known", open.Decide(t.Context(), ask(t, "endpoint")), 200)

@@ -45,7 +45,7 @@ func (f *fetcher) get(ctx context.Context, uri, accept string) ([]byte, time.Dur
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, 0, &fetchError{uri, fmt.Errorf("status %d", answer.StatusCode)}
+		return nil, 0, &fetchError{uri, &answerError{fmt.Errorf("status %d", answer.StatusCode)}}
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, jwt.MaxKeySet+1))
 	if err != nil {
@@ -64,7 +64,7 @@ func readKeys(ctx context.Context, from source, uri string) (*jwt.Keys, time.Dur
 	}
 	keys, err := jwt.ParseKeys(body)
 	if err != nil {
-		return nil, 0, &fetchError{uri, err}
+		return nil, 0, &fetchError{uri, &answerError{err}}
 	}
 	return keys, life, nil
 }

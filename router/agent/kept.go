@@ -3,9 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/router/agent/jwt"
 )
 
@@ -36,6 +38,7 @@ type kept[T any] struct {
 	// kind is that of snapshot.Trouble, and address what the policy names.
 	kind, issuer, address string
 	now                   func() time.Time
+	log                   *slog.Logger
 	source                source
 	// load makes it of what a source says, and returns for how long to use it.
 	load func(context.Context, source) (*T, time.Duration, error)
@@ -54,6 +57,8 @@ type kept[T any] struct {
 	// is of a process before this one.
 	failures int
 	recalled bool
+	// logged is the class of the last error in the log, empty after a success.
+	logged string
 }
 
 // keySet is a set of keys.
@@ -136,9 +141,10 @@ func (s *kept[T]) fetch(done chan struct{}) {
 	if s.err = err; err == nil {
 		s.value, s.read = value, s.now()
 		s.expires = s.read.Add(life)
-		s.failures, s.recalled = 0, false
+		s.failures, s.recalled, s.logged = 0, false, ""
 	} else {
 		s.failures++
+		s.logError(err)
 	}
 	d := document{Read: s.read, Expires: s.expires, Parts: from.parts}
 	s.fetching = nil
@@ -148,6 +154,19 @@ func (s *kept[T]) fetch(done chan struct{}) {
 		s.documents.put(s.name, &d)
 	}
 }
+
+// logError logs what only the administrator reads: the policy's status has the class alone. The
+// caller holds mu.
+func (s *kept[T]) logError(err error) {
+	if class := whyNot(err); class != s.logged {
+		s.logged = class
+		s.log.Error("an issuer cannot be read", "address", terminal.Excerpt(s.address, mostLogged), "err", terminal.Excerpt(err.Error(), mostLogged))
+	}
+}
+
+// mostLogged bounds what a line of the log has of an address, or of an error, in which may be
+// what another server says.
+const mostLogged = 400
 
 // recall takes the value that a process before this one has read, if it may still be used.
 // It is judged as what comes from the issuer is.

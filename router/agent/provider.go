@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -50,7 +49,7 @@ func (e *Engine) openProvider(o *snapshot.OIDC) (*kept[provider], error) {
 	issuer, own := o.Issuer, o.Endpoints
 	return e.providers.open(issuer+"\x00"+string(endpoints), o.CA, func() *kept[provider] {
 		return &kept[provider]{
-			kind: snapshot.KindIssuer, issuer: issuer, address: issuer, now: e.now, source: f, documents: e.documents,
+			kind: snapshot.KindIssuer, issuer: issuer, address: issuer, now: e.now, log: e.log, source: f, documents: e.documents,
 			load: func(ctx context.Context, from source) (*provider, time.Duration, error) {
 				return readProvider(ctx, from, issuer, own)
 			},
@@ -62,12 +61,13 @@ func (e *Engine) openProvider(o *snapshot.OIDC) (*kept[provider], error) {
 func readProvider(ctx context.Context, from source, issuer string, own snapshot.Endpoints) (*provider, time.Duration, error) {
 	p, life := &provider{endpoints: own}, longestKeys
 	if own.Authorization == "" || own.Token == "" || own.JWKS == "" {
-		text, l, err := from.get(ctx, strings.TrimRight(issuer, "/")+"/.well-known/openid-configuration", "application/json")
+		uri := strings.TrimRight(issuer, "/") + discoveryPath
+		text, l, err := from.get(ctx, uri, "application/json")
 		if err != nil {
 			return nil, 0, err
 		}
 		if err := p.discover(issuer, text); err != nil {
-			return nil, 0, err
+			return nil, 0, &fetchError{uri, err}
 		}
 		life = l
 	}
@@ -83,13 +83,13 @@ func readProvider(ctx context.Context, from source, issuer string, own snapshot.
 func (p *provider) discover(issuer string, text []byte) error {
 	var m metadata
 	if len(text) > jwt.MaxKeySet {
-		return fmt.Errorf("the discovery document has more than %d bytes", jwt.MaxKeySet)
+		return &answerError{fmt.Errorf("the discovery document has more than %d bytes", jwt.MaxKeySet)}
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
-		return errors.New("the discovery document is not the JSON of a provider")
+		return &answerError{fmt.Errorf("the discovery document is not the JSON of a provider: %w", err)}
 	}
 	if m.Issuer != issuer {
-		return errors.New("the discovery document is of another issuer")
+		return documentError(causeOtherOne)
 	}
 	found := snapshot.Endpoints{Authorization: m.Authorization, Token: m.Token, JWKS: m.JWKS, EndSession: m.EndSession, Revocation: m.Revocation}
 	for _, e := range []struct {
@@ -106,7 +106,7 @@ func (p *provider) discover(issuer string, text []byte) error {
 		switch {
 		case *e.to != "" || e.from == "" && e.optional:
 		case !endpoint(e.from):
-			return errors.New("the discovery document has an endpoint that is not an address of https")
+			return documentError(causeNoHTTPS)
 		default:
 			*e.to = e.from
 		}

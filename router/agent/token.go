@@ -106,7 +106,7 @@ func (e *Engine) fetchedKeys(s *snapshot.Issuer) (*keySet, error) {
 	uri := s.JWKSURI
 	return e.keys.open(uri, s.CA, func() *keySet {
 		return &keySet{
-			kind: snapshot.KindKeys, issuer: s.Name, address: uri, now: e.now, source: f, documents: e.documents,
+			kind: snapshot.KindKeys, issuer: s.Name, address: uri, now: e.now, log: e.log, source: f, documents: e.documents,
 			load: func(ctx context.Context, from source) (*jwt.Keys, time.Duration, error) {
 				return readKeys(ctx, from, uri)
 			},

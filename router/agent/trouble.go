@@ -1,13 +1,7 @@
 package agent
 
 import (
-	"context"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
-	"os"
 	"time"
 
 	"github.com/fairlead/fairlead/router/agent/snapshot"
@@ -101,41 +95,4 @@ func (s *kept[T]) trouble(now time.Time) (t snapshot.Trouble, bad, judged bool) 
 		t.Until = s.expires.Add(staleKeys).Unix()
 	}
 	return t, true, judged
-}
-
-// whyNot is why something could not be read. It is the same for the same cause, at any time and
-// by any connection: each other text is written to the policy's status.
-func whyNot(err error) string {
-	var (
-		name    *net.DNSError
-		expired x509.CertificateInvalidError
-		op      *net.OpError
-		asked   *url.Error
-		read    *fetchError
-	)
-	timeout := func() bool {
-		var t net.Error
-		return errors.As(err, &t) && t.Timeout()
-	}
-	switch {
-	case errors.Is(err, errUnknownNodes):
-		return "the router may not list the cluster's nodes, so it connects to no server that is no pod"
-	case errors.Is(err, ErrForbidden):
-		return "its address is one that no policy may have the router connect to"
-	case errors.As(err, &name) && name.IsNotFound:
-		return "its name does not exist"
-	case errors.As(err, &name):
-		return "its name cannot be resolved"
-	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || timeout():
-		return fmt.Sprintf("no answer within %v", fetchTime)
-	case errors.As(err, &expired) && expired.Reason == x509.Expired:
-		return "its certificate has expired, or is not valid yet"
-	case errors.As(err, &op):
-		return op.Err.Error()
-	case errors.As(err, &asked):
-		return asked.Err.Error()
-	case errors.As(err, &read):
-		return read.err.Error()
-	}
-	return err.Error()
 }

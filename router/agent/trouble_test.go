@@ -75,8 +75,8 @@ func TestTroubles(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", when, got, token)
 		}
 	}
-	login := snapshot.Trouble{Kind: snapshot.KindIssuer, Address: b.op.Issuer + "/.well-known/openid-configuration", Cause: "status 500"}
-	token := snapshot.Trouble{Kind: snapshot.KindKeys, Place: 1, Address: keys.URL, Cause: "status 404"}
+	login := snapshot.Trouble{Kind: snapshot.KindIssuer, Address: b.op.Issuer + "/.well-known/openid-configuration", Cause: causeNoIssuer}
+	token := snapshot.Trouble{Kind: snapshot.KindKeys, Place: 1, Address: keys.URL, Cause: causeNoKeys}
 	want("at first", login, token)
 	asked := keys.count()
 	for range 5 {
@@ -105,11 +105,7 @@ func TestTroubles(t *testing.T) {
 	want("one failure", snapshot.Trouble{}, snapshot.Trouble{})
 	pass(t, e, c, refetchAfter)
 	login.Until, token.Until = e.providers.first().expires.Add(staleKeys).Unix(), e.keys.first().expires.Add(staleKeys).Unix()
-	token.Cause = trouble(t, e, "keys").Cause
 	want("a second one", login, token)
-	if !strings.HasPrefix(token.Cause, "read the key set: ") {
-		t.Errorf("cause %q", token.Cause)
-	}
 	if a := b.browser().do("GET", "/", page); a.Status != 302 {
 		t.Errorf("a login by what was read: %d", a.Status)
 	}
@@ -246,43 +242,6 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// TestWhyNot: the same cause is the same text, whatever connection it came by, without addresses
-// of the router's own network.
-func TestWhyNot(t *testing.T) {
-	t.Parallel()
-	e, _ := newEngine(t, func(o *Options) { o.Special = Special })
-	use(t, e, 1)
-	f, err := e.newFetcher("", groupJWT)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := newAuthServer(t, says(200, ""))
-	closed.Close()
-	open, _ := newEngine(t)
-	use(t, open, 1)
-	unknown, _ := newEngine(t)
-	h, _ := unknown.newFetcher("", groupJWT)
-	g, _ := open.newFetcher("", groupJWT)
-	untrusted := openid.New(t)
-	for name, c := range map[string]struct {
-		f    *fetcher
-		uri  string
-		want string
-	}{
-		"forbidden": {f, "http://127.0.0.1:1/", "its address is one that no policy may have the router connect to"},
-		"no nodes":  {h, closed.URL, "the router may not list the cluster's nodes, so it connects to no server that is no pod"},
-		"refused":   {g, closed.URL, "connect: connection refused"},
-		"untrusted": {g, untrusted.URL, "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
-	} {
-		for range 2 {
-			_, _, err := c.f.get(t.Context(), c.uri, acceptKeys)
-			if got := whyNot(err); got != c.want {
-				t.Errorf("%s: %q, want %q", name, got, c.want)
-			}
-		}
-	}
-}
-
 // TestAuthServerFails: an auth server that fails three times is reported once, as long as it fails
 // every few minutes, whether or not it answers between; a refusal is no failure.
 func TestAuthServerFails(t *testing.T) {
@@ -304,7 +263,7 @@ func TestAuthServerFails(t *testing.T) {
 			t.Errorf("after %d: %+v", code, got)
 		}
 	}
-	want := snapshot.Trouble{Kind: snapshot.KindAuthServer, Address: s.URL + "/check", Cause: "status 500"}
+	want := snapshot.Trouble{Kind: snapshot.KindAuthServer, Address: s.URL + "/check", Cause: causeUndecided}
 	for _, code := range []int{404, 200, 404, 200} {
 		if got := fails(code); got != want {
 			t.Errorf("after %d: %+v", code, got)

@@ -133,7 +133,7 @@ func TestUnreadIssuer(t *testing.T) {
 		b.expectPolicy(t, "pu", "members", "ResolvedRefs", issuer, message)
 		b.expectPolicy(t, "pu", "tokens", "ResolvedRefs", keys, message)
 	}
-	says("False", "status 502; ")
+	says("False", "cannot be read: an answer that is no ")
 	b.expectPolicy(t, "pu", "members", "ResolvedRefs", "False IssuerUnreachable", "answer 503")
 	b.expectPolicy(t, "pu", "tokens", "Protecting", "True Protecting", "")
 	if b.findings("members") != 1 || b.findings("tokens") != 1 {
