@@ -35,6 +35,7 @@ core.register_action("fairlead_fault", { "http-req" }, function(txn)
     txn:set_var("txn.fault", "abort")
   end
   if aborts then
+    txn:set_var("txn.answered_by", "fault")
     local reply = txn:reply({ status = fault.status })
     reply:add_header("content-type", "text/plain")
     reply:add_header("cache-control", "no-store")

@@ -1,8 +1,9 @@
--- Counts what policies refuse, for the router's metrics: backend, group and status. Each
+-- Names the group of policies that answers a request, as txn.answered_by for logs, and counts
+-- what policies refuse, for the router's metrics: backend, group and status. Each
 -- thread counts by itself, and writes what has changed into a map each second, under keys of
 -- its own, where the router reads it:
 --   THREAD|BACKEND|GROUP|STATUS COUNT
--- Only refused requests come here. What a client sends is in no key: the backend is the
+-- Only requests that a policy answers come here. What a client sends is in no key: the backend is the
 -- router's name for a Route.
 local refusalsMap = select(3, ...) -- after the maps of conditions.lua
 -- Keys of one thread, and for how many seconds one is kept that does not change. Where there
@@ -15,20 +16,22 @@ end
 
 local refusals, refusalKeys, changedRefusals = {}, 0, {}
 
--- refusedBy names the group of a policy that ends a request: that of the first rule which
+-- answeredBy names the group of a policy that ends a request: that of the first rule which
 -- may have done so, as they stand in the frontend.
-local function refusedBy(txn, status)
+local function answeredBy(txn, status)
   local function has(name)
     return txn:get_var("txn." .. name) ~= nil
   end
   if has("waf_blocks") then
     return "firewall" -- which is the last one
-  elseif status == 401 or status == 421 or status == 403 and has("client_mark") and not has("client_shown") then
+  elseif status < 400 then
+    return has("ask") and "authentication" or status == 204 and "cors" or "redirects"
+  elseif status == 401 or status == 421 or status == 403 and has("client_mark") and not has("client_passed") then
     return "authentication"
   elseif has("maintenance") then
     return "maintenance"
-  elseif status == 414 and not has("uri_max") then
-    return "rewrite"
+  elseif status == 414 and (has("longest_path") or not has("uri_max")) then
+    return "rewrite" -- which comes after the limits
   elseif has("ask") then
     return "authentication"
   elseif status == 403 then
@@ -58,10 +61,14 @@ end
 -- What refusals in the form of gRPC are as statuses of HTTP (router/render/grpc.go).
 local ofGRPC = { ["3"] = 400, ["7"] = 403, ["8"] = 429, ["12"] = 404, ["14"] = 503, ["16"] = 401 }
 
-core.register_action("fairlead_refused", { "http-after-res" }, function(txn)
+core.register_action("fairlead_answered", { "http-after-res" }, function(txn)
   local status = txn.f:status()
   status = status == 200 and ofGRPC[txn.f:res_fhdr("grpc-status")] or status
-  countRefusal(txn:get_var("txn.backend") or "", refusedBy(txn, status), status)
+  local group = answeredBy(txn, status)
+  txn:set_var("txn.answered_by", group)
+  if status >= 400 then -- neither redirects nor preflights
+    countRefusal(txn:get_var("txn.backend") or "", group, status)
+  end
 end)
 
 core.register_task(function()

@@ -127,6 +127,8 @@ type Result struct {
 	Status   int    `json:"status,omitempty"`
 	Location string `json:"location,omitempty"`
 	Text     string `json:"text"`
+	// Policy is the group of policies that answers, as the access log names it.
+	Policy string `json:"policy,omitempty"`
 }
 
 // Other is a route that does not decide the request.

@@ -181,12 +181,12 @@ func answered(c *model.Claim, r *Request, now time.Time) (Result, bool) {
 	case !ok:
 		return Result{}, false
 	case c.Termination == model.Passthrough:
-		return Result{Text: "the connection is closed: " + a.Why}, true
+		return Result{Text: "the connection is closed: " + a.Why, Policy: a.Group}, true
 	}
 	if a.Location != "" {
-		return Result{Status: a.Status, Location: a.Location, Text: fmt.Sprintf("redirect %d to %s: %s", a.Status, a.Location, a.Why)}, true
+		return Result{Status: a.Status, Location: a.Location, Text: fmt.Sprintf("redirect %d to %s: %s", a.Status, a.Location, a.Why), Policy: a.Group}, true
 	}
-	return Result{Status: a.Status, Text: fmt.Sprintf("%d of the router: %s", a.Status, a.Why)}, true
+	return Result{Status: a.Status, Text: fmt.Sprintf("%d of the router: %s", a.Status, a.Why), Policy: a.Group}, true
 }
 
 // client is what policies look at. Without the header Content-Length there is no

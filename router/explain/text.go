@@ -84,6 +84,7 @@ func (e *Explanation) rows() [][]string {
 	}
 	add("pod sees", e.PodPath)
 	add("result", e.Result.Text)
+	add("answered by", e.Result.Policy)
 	return rows
 }
 

@@ -19,8 +19,8 @@ func FaultMet(f *model.Fault, value func(model.CanarySource, string) (string, bo
 // percentages leave it to chance.
 func fault(p *model.Policy, c *Client) (Answer, bool) {
 	f := p.Fault
-	if f == nil || f.Abort == 0 || f.AbortPercent < 100 || p.Agent != nil || p.APIKeys != nil || !FaultMet(f, c.Value) {
+	if f == nil || f.Abort == 0 || f.AbortPercent < 100 || p.Agent != nil || p.APIKeys != nil || p.Firewall.Blocks() || !FaultMet(f, c.Value) {
 		return Answer{}, false
 	}
-	return Answer{Status: f.Abort, Why: "the route has a fault, which a policy asks for"}, true
+	return Answer{Status: f.Abort, Why: "the route has a fault, which a policy asks for", Group: groupFault}, true
 }

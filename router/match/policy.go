@@ -59,7 +59,22 @@ type Answer struct {
 	Location string
 	// Why completes the sentence "… because".
 	Why string
+	// Group is the one of a policy's groups that answers, as logs and metrics name it.
+	Group string
 }
+
+// The groups of policies that answer requests by themselves. templates/refusals.lua has the same
+// names.
+const (
+	groupAccess         = "access"
+	groupAuthentication = "authentication"
+	groupCORS           = "cors"
+	groupFault          = "fault"
+	groupLimits         = "limits"
+	groupMaintenance    = "maintenance"
+	groupRedirects      = "redirects"
+	groupRewrite        = "rewrite"
+)
 
 // StatusForbidden is the answer to clients that a route does not admit.
 const StatusForbidden = 403
@@ -79,7 +94,7 @@ func clientCertificate(p *model.Policy, c *Client) (Answer, bool) {
 	if p.Certificate == nil || !p.Certificate.Demanded() || c.Shows != ShowsNone {
 		return Answer{}, false
 	}
-	return Answer{Status: StatusForbidden, Why: "the route needs a client certificate"}, true
+	return Answer{Status: StatusForbidden, Why: "the route needs a client certificate", Group: groupAuthentication}, true
 }
 
 func maintenance(p *model.Policy, c *Client) (Answer, bool) {
@@ -91,7 +106,7 @@ func maintenance(p *model.Policy, c *Client) (Answer, bool) {
 	if m.Until != 0 {
 		why += " until " + time.Unix(m.Until, 0).UTC().Format(time.RFC3339)
 	}
-	return Answer{Status: 503, Why: why}, true
+	return Answer{Status: 503, Why: why, Group: groupMaintenance}, true
 }
 
 func lists(p *model.Policy, c *Client) (Answer, bool) {
@@ -101,9 +116,9 @@ func lists(p *model.Policy, c *Client) (Answer, bool) {
 	has := func(n netip.Prefix) bool { return n.Contains(c.Address) }
 	switch {
 	case slices.ContainsFunc(p.Deny, has):
-		return Answer{Status: StatusForbidden, Why: "the route refuses " + c.Address.String()}, true
+		return Answer{Status: StatusForbidden, Why: "the route refuses " + c.Address.String(), Group: groupAccess}, true
 	case p.Restricted && !slices.ContainsFunc(p.Allow, has):
-		return Answer{Status: StatusForbidden, Why: "the route's allow-list does not have " + c.Address.String()}, true
+		return Answer{Status: StatusForbidden, Why: "the route's allow-list does not have " + c.Address.String(), Group: groupAccess}, true
 	}
 	return Answer{}, false
 }
@@ -116,7 +131,7 @@ func preflight(p *model.Policy, c *Client) (Answer, bool) {
 	if o := Origin(p.CORS, c.Origin); o != "" {
 		why = "the route admits origin " + o
 	}
-	return Answer{Status: 204, Why: why}, true
+	return Answer{Status: 204, Why: why, Group: groupCORS}, true
 }
 
 // Origin returns what admits an origin, or an empty text.
@@ -141,13 +156,13 @@ func longPath(p *model.Policy, c *Client) (Answer, bool) {
 	if r == nil || len(c.Path) <= r.Longest {
 		return Answer{}, false
 	}
-	return Answer{Status: 414, Why: fmt.Sprintf("the route's pattern is for paths of %d bytes at most", r.Longest)}, true
+	return Answer{Status: 414, Why: fmt.Sprintf("the route's pattern is for paths of %d bytes at most", r.Longest), Group: groupRewrite}, true
 }
 
 func sizes(p *model.Policy, c *Client) (Answer, bool) {
 	s := &p.Sizes
 	over := func(status int, what string, most int64) (Answer, bool) {
-		return Answer{Status: status, Why: fmt.Sprintf("the route takes %s of %d bytes at most", what, most)}, true
+		return Answer{Status: status, Why: fmt.Sprintf("the route takes %s of %d bytes at most", what, most), Group: groupLimits}, true
 	}
 	switch {
 	case s.URI > 0 && len(c.Path)+len(c.Query) > s.URI:
@@ -155,7 +170,7 @@ func sizes(p *model.Policy, c *Client) (Answer, bool) {
 	case s.Headers > 0 && c.HeaderBytes > s.Headers:
 		return over(431, "headers", int64(s.Headers))
 	case s.Body > 0 && c.Body.Unknown:
-		return Answer{Status: 411, Why: "the route limits bodies, and this one does not say its length"}, true
+		return Answer{Status: 411, Why: "the route limits bodies, and this one does not say its length", Group: groupLimits}, true
 	case s.Body > 0 && c.Body.Bytes > s.Body:
 		return over(413, "a body", s.Body)
 	}

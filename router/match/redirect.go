@@ -156,5 +156,5 @@ func redirects(p *model.Policy, c *Client) (Answer, bool) {
 	if r.Query {
 		location += c.Query
 	}
-	return Answer{Status: r.Status, Location: location, Why: "the route redirects this path"}, true
+	return Answer{Status: r.Status, Location: location, Why: "the route redirects this path", Group: groupRedirects}, true
 }

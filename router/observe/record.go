@@ -55,6 +55,8 @@ type Record struct {
 	// Ended has HAProxy's two letters for how it ended, and Words what they mean.
 	Ended string `json:"ended"`
 	Words string `json:"words,omitempty"`
+	// Policy is the group of policies that answered in place of the pods.
+	Policy string `json:"policy,omitempty"`
 	// Retries are further attempts to connect to pods; Moved is true if one of them was
 	// another pod.
 	Retries int    `json:"retries,omitempty"`
@@ -105,6 +107,7 @@ const (
 	fieldPath
 	fieldTraceparent
 	fieldParentSpan
+	fieldPolicy
 	fields
 )
 
@@ -139,6 +142,7 @@ func Parse(line []byte) (r Record, ok bool) {
 	} else if r.ServerName == "" {
 		r.ServerName = text(f[fieldHost]) // that of a listener of a Gateway
 	}
+	r.Policy = given(f[fieldPolicy])
 	r.Words = Words(&r)
 	return r, true
 }

@@ -13,7 +13,7 @@ import (
 
 // line is a record as HAProxy 3.4 writes it.
 const line = "h|1796000000123456|be_edge_http:web:cart_canary_next:1a2b3c4d|pod:cart-b:next:http:198.18.0.7:8080:0f0f0f0f|504|sH--|+2|1/0/2/12/0/-1/-1/30014|" +
-	"312|0|203.0.113.9|id%2D1|POST|2|TLSv1.3|www.example.com|www.example.com%3A8443|14|%2Fcart%2Fit%1B%5B2J|00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01|00f067aa0ba902b7"
+	"312|0|203.0.113.9|id%2D1|POST|2|TLSv1.3|www.example.com|www.example.com%3A8443|14|%2Fcart%2Fit%1B%5B2J|00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01|00f067aa0ba902b7|access"
 
 func TestParse(t *testing.T) {
 	t.Parallel()
@@ -22,17 +22,17 @@ func TestParse(t *testing.T) {
 		Protocol: "HTTP/2", Method: "POST", Host: "www.example.com:8443", Path: "/cart/it\x1b[2J", PathBytes: 14, Status: 504, Received: 312,
 		Timers: Timers{0.001, 0, 0.002, 0.012, 0, -1, -1, 30.014}, Ended: "sH", Words: "the pod did not answer within the timeout",
 		Retries: 2, Moved: true, Client: "203.0.113.9", TLS: "TLSv1.3", ServerName: "www.example.com",
-		Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", ParentSpan: "00f067aa0ba902b7", Endpoint: netip.MustParseAddrPort("198.18.0.7:8080"),
+		Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", ParentSpan: "00f067aa0ba902b7", Policy: "access", Endpoint: netip.MustParseAddrPort("198.18.0.7:8080"),
 	}
 	got, ok := Parse([]byte(line))
 	if d := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); !ok || d != "" {
 		t.Errorf("%t (-want +got):\n%s", ok, d)
 	}
-	tcp, ok := Parse([]byte("t|1796000000123456|be_tcp:web:HTTPRoute_x_0:1a2b3c4d|<NOSRV>|0|SC|3|-1/-1/-1/0/-1/-1/-1/3|10|0|2001:db8::1||||" + "0||bank.example.com||0|||"))
+	tcp, ok := Parse([]byte("t|1796000000123456|be_tcp:web:HTTPRoute_x_0:1a2b3c4d|<NOSRV>|0|SC|3|-1/-1/-1/0/-1/-1/-1/3|10|0|2001:db8::1||||" + "0||bank.example.com||0||||"))
 	if ok {
 		t.Errorf("a field too many: %+v", tcp)
 	}
-	tcp, ok = Parse([]byte("t|1796000000123456|be_tcp:web:HTTPRoute_x_0:1a2b3c4d|<NOSRV>|0|SC|3|-1/-1/-1/0/-1/-1/-1/3|10|0|2001:db8::1|||0||bank.example.com||0|||"))
+	tcp, ok = Parse([]byte("t|1796000000123456|be_tcp:web:HTTPRoute_x_0:1a2b3c4d|<NOSRV>|0|SC|3|-1/-1/-1/0/-1/-1/-1/3|10|0|2001:db8::1|||0||bank.example.com||0||||"))
 	if !ok || tcp.Kind != "HTTPRoute" || tcp.Route != "x" || tcp.Protocol != "TCP" || tcp.ServerName != "bank.example.com" || tcp.Words != "no pod was ready (4 attempts)" && tcp.Words != "no pod was ready" {
 		t.Errorf("%t %+v", ok, tcp)
 	}
@@ -107,7 +107,7 @@ func TestWords(t *testing.T) {
 // FuzzParse: whatever HAProxy's ring has, the reader survives, and a record comes of a line
 // with all fields only.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{line, "12 events dropped", "h|1|!302|||||0/0/0/0/0/0/0/0|||||||||||||", "h|\n|\t|\r|\x00|\f||||||||||||||||", strings.ReplaceAll(line, "%2F", "%zz"), strings.Repeat("|", 20)} {
+	for _, seed := range []string{line, "12 events dropped", "h|1|!302|||||0/0/0/0/0/0/0/0||||||||||||||", "h|\n|\t|\r|\x00|\f||||||||||||||||", strings.ReplaceAll(line, "%2F", "%zz"), strings.Repeat("|", 21)} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

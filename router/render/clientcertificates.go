@@ -115,8 +115,10 @@ func clientCertificateRules(l Layout, tls bool) []string {
 	r.add("set-var(txn.client_mark) %s if %s", rest(model.FieldClientCA), asks(model.FlagCertified))
 	r.add("del-header '^(x[-_]ssl([-_]|$)|ssl[-_]client[-_])' -m reg if %s", certified)
 	demanded := certified + " " + asks(model.FlagCertificateDemanded)
+	const passed = "set-var(txn.client_passed) bool(true) if " + certified // for fairlead_answered
 	if !tls {
 		r.add("deny deny_status 403 if %s", demanded)
+		r.add(passed)
 		return r
 	}
 	// HAProxy 3.0 looks for another field without an end where the condition itself
@@ -133,7 +135,7 @@ func clientCertificateRules(l Layout, tls bool) []string {
 		return fmt.Sprintf("{ var(txn.backend),concat(/%s,%s,.),map_beg(%s) -m found }", letter, variable, l.MapFile(plan.MapSubjects))
 	}
 	r.add("deny deny_status 403 if %s !%s !%s", subjects, listed(model.SubjectWhole, "txn.client_subject"), listed(model.SubjectCommon, "txn.client_cn"))
-	r.add("set-var(txn.client_shown) bool(true) if %s", certified)
+	r.add(passed)
 	return r
 }
 

@@ -40,6 +40,10 @@ func Observes(s Settings, caps plan.Capabilities) bool {
 	return caps.LogProfiles || s.Log.Target == ""
 }
 
+// AnsweredBy has the group of policies that answered a request in place of its pods, at the end of
+// it (templates/refusals.lua). Formats of access logs name it.
+const AnsweredBy = "var(txn.answered_by)"
+
 // requestRecord and connectionRecord are what package observe parses: fields with a bar
 // between them, which HAProxy escapes where clients write the text. There is no query, no
 // cookie, and no header but the trace among them.
@@ -47,10 +51,10 @@ var (
 	requestRecord = recordFormat("h", "var(txn.backend),field(1,|)",
 		"%s", "%ST", "%tsc", "%rc", "%Th/%Ti/%TR/%Tw/%Tc/%Tr/%Td/%Ta", "%U", "%B", "%ci", "%[unique-id,url_enc]", "%[method,url_enc]", "%[fc_http_major]", "%sslv",
 		written("ssl_fc_sni", nameBytes), written("var(txn.host)", nameBytes), "%[var(txn.path),length]", written("var(txn.path)", pathBytes),
-		"%[var(txn.traceparent)]", "%[var(txn.trace_from),bytes(36,16)]")
+		"%[var(txn.traceparent)]", "%[var(txn.trace_from),bytes(36,16)]", "%["+AnsweredBy+"]")
 	connectionRecord = recordFormat("t", "var(sess.backend),field(1,|)",
 		"%s", "0", "%ts", "%rc", "-1/-1/-1/%Tw/%Tc/-1/-1/%Tt", "%U", "%B", "%ci", "", "", "0", "",
-		written("var(sess.server_name)", nameBytes), written("var(sess.name)", nameBytes), "0", "", "", "")
+		written("var(sess.server_name)", nameBytes), written("var(sess.name)", nameBytes), "0", "", "", "", "")
 )
 
 // recordFormat is a format: its kind, the time in microseconds, the routing value, and the rest.

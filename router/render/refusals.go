@@ -26,11 +26,10 @@ func judgedRules(caps plan.Capabilities, refuse []string) []string {
 	return append(out, "http-request unset-var(txn.judged)")
 }
 
-// refusalRules count what was refused. Redirects and answers to preflights are no
-// refusals.
+// refusalRules name the group of policies that answers, for logs, and count what was refused.
 func refusalRules(caps plan.Capabilities) []string {
 	if !caps.Lua {
 		return nil
 	}
-	return []string{"http-after-response lua.fairlead_refused if { var(txn.judged) -m found } { status ge 400 } || { var(txn.judged) -m found } { var(txn.grpc) -m found } { res.fhdr(grpc-status) -m found }"}
+	return []string{"http-after-response lua.fairlead_answered if { var(txn.judged) -m found }"}
 }

@@ -29,7 +29,7 @@ func TestJudged(t *testing.T) {
 		bodies[text[at[2]:at[3]]] = text[at[0]:end]
 	}
 	answers := func(name string) bool { return strings.Contains(bodies[name], "txn:done") }
-	if !answers("fairlead_fault") || !strings.Contains(string(templates.RefusalsLua), "fairlead_refused") {
+	if !answers("fairlead_fault") || !strings.Contains(string(templates.RefusalsLua), "fairlead_answered") {
 		t.Fatal("the scripts are others than this test knows")
 	}
 	uses := regexp.MustCompile(`\blua\.(\w+)`)

@@ -51,6 +51,7 @@ func TestPolicyAnswers(t *testing.T) {
 		route("slow", `fairlead.dev/limit: "2/h"`, "")
 		route("old", `haproxy.router.openshift.io/rate-limit-connections: "true", haproxy.router.openshift.io/rate-limit-connections.rate-http: "1"`, "")
 		route("sized", `fairlead.dev/max-body: "10", fairlead.dev/max-uri: "20"`, "")
+		route("long", `fairlead.dev/max-uri: "30000"`, `rewrite: {regex: {pattern: "/(.*)", replacement: "/x/$1"}}`)
 		route("closed", "fairlead.dev/maintenance: \"true\"", "")
 		route("faulty", "", "")
 		route("keyed", "", "authentication: {apiKeys: {secrets: [keys]}}")
@@ -59,6 +60,10 @@ func TestPolicyAnswers(t *testing.T) {
 		route("timed", "", "headers: {request: {set: [{name: X-A, value: b}]}}")
 		route("empty", "", "headers: {request: {set: [{name: X-A, value: b}]}}")
 		c := parseStep(t, map[string]string{"services": "an/web http=8080 web@198.18.250.60\n", "in.yaml": strings.Join(append(routes,
+			// A client certificate is optional, so it is not for lack of one that plain HTTP is refused.
+			"kind: Route\nmetadata: {namespace: an, name: shown}\nspec: {host: shown.an.test, to: {kind: Service, name: web}, tls: {termination: edge, insecureEdgeTerminationPolicy: Allow}}\n",
+			"kind: RoutePolicy\nmetadata: {namespace: an, name: shown}\nspec: {targetRefs: [{group: route.openshift.io, kind: Route, name: shown}], access: {deny: [127.0.0.0/8]}, authentication: {clientCertificate: {caSecret: ca, mode: Optional}}}\n",
+			pki().expand(t, "kind: Secret\nmetadata: {namespace: an, name: ca}\nstringData: {ca.crt: ${ca client-a}}\n"),
 			"kind: Secret\nmetadata: {namespace: an, name: keys}\nstringData: {ann: ann-key-0123456789abcdef}\n",
 			"kind: ClusterRoutePolicy\nmetadata: {name: guard}\nspec: {mode: Default, namespaces: [an], guard: {faultInjection: true}}\n",
 			"kind: RoutePolicy\nmetadata: {namespace: an, name: faulty}\nspec: {targetRefs: [{group: route.openshift.io, kind: Route, name: faulty}], fault: {abort: {status: 500, percent: 100}}}\n"), "---\n")})
@@ -76,6 +81,7 @@ func TestPolicyAnswers(t *testing.T) {
 			}
 		}
 		send(3, "GET http://listed.an.test/ -> 403")
+		send(1, "GET http://shown.an.test/ -> 403")
 		send(2, "GET http://denied.an.test/ -> 403")
 		send(2, "GET http://slow.an.test/ -> 200")
 		send(5, "GET http://slow.an.test/ -> 429")
@@ -84,6 +90,7 @@ func TestPolicyAnswers(t *testing.T) {
 		send(2, "POST http://sized.an.test/ body=11 -> 413")
 		send(1, "GET http://sized.an.test/"+strings.Repeat("a", 20)+" -> 414")
 		send(1, "GET http://sized.an.test/ -> 200")
+		send(1, "GET http://long.an.test/"+strings.Repeat("a", 9000)+" -> 414")
 		send(4, "GET http://closed.an.test/ -> 503")
 		send(20, "GET http://faulty.an.test/ -> 500") // a script's own answer, which no second script may count
 		send(2, "GET http://keyed.an.test/ -> 401")
@@ -93,8 +100,8 @@ func TestPolicyAnswers(t *testing.T) {
 		send(2, "GET http://timed.an.test/ -> 200")
 		send(2, "GET http://empty.an.test/ -> 503")
 		want := map[string]int{
-			"an listed access 403": 3, "an denied access 403": 2, "an slow limits 429": 5, "an old limits 429": 1,
-			"an sized limits 413": 2, "an sized limits 414": 1, "an closed maintenance 503": 4, "an keyed authentication 401": 2,
+			"an listed access 403": 3, "an shown access 403": 1, "an denied access 403": 2, "an slow limits 429": 5, "an old limits 429": 1,
+			"an sized limits 413": 2, "an sized limits 414": 1, "an long rewrite 414": 1, "an closed maintenance 503": 4, "an keyed authentication 401": 2,
 		}
 		b.eventually("the counts", func() error {
 			if got := b.answered(); !maps.Equal(got, want) {

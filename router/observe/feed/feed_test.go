@@ -114,7 +114,7 @@ func (h *fake) become(pid int) {
 }
 
 func record(route string) string {
-	return "h|1796000000123456|be_http:web:" + route + ":1a2b3c4d|pod:a:s:http:198.18.0.7:8080|200|----|0|0/0/0/0/0/1/0/1|9|9|203.0.113.9|-|GET|1|-||h|1|%2F|-|-"
+	return "h|1796000000123456|be_http:web:" + route + ":1a2b3c4d|pod:a:s:http:198.18.0.7:8080|200|----|0|0/0/0/0/0/1/0/1|9|9|203.0.113.9|-|GET|1|-||h|1|%2F|-|-|-"
 }
 
 // start runs a feed on a fake with a server of its stream.

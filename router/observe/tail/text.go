@@ -102,6 +102,9 @@ func details(r *observe.Record) string {
 			parts = append(parts, p.name+" "+strconv.FormatFloat(p.seconds*1000, 'f', 0, 64))
 		}
 	}
+	if r.Policy != "" {
+		parts = append(parts, "answered by policy "+r.Policy)
+	}
 	switch {
 	case r.Moved:
 		parts = append(parts, fmt.Sprintf("%d retries, at last another pod", r.Retries))
