@@ -23,7 +23,7 @@ const (
 // of their own: no other process sees its listeners, HAProxy and the addresses of
 // pods, and they vanish with the test however it ends.
 func TestMain(m *testing.M) {
-	if runAgentWorker() || runFirewall() {
+	if runAgentWorker() || runFirewall() || runPart() {
 		return
 	}
 	if os.Geteuid() != 0 {
