@@ -2,6 +2,7 @@ package cases
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,8 @@ func runAgentWorker() (is bool) {
 type agentBed struct {
 	dir  string
 	stop func()
+	// silence is how long a worker may be silent; default is 2s.
+	silence time.Duration
 	// clock is a file that says by how much the clock of the workers is ahead; empty for none.
 	clock string
 	// down keeps workers from starting.
@@ -107,7 +110,7 @@ func (b *bed) startAgent() {
 	}
 	file := filepath.Join(b.layout.Dir, "..", filepath.Base(b.layout.Dir)+"-snapshot")
 	s := &process.Supervisor{
-		Dir: b.agent.dir, Snapshot: file, Log: b.logger(), Silence: 2 * time.Second,
+		Dir: b.agent.dir, Snapshot: file, Log: b.logger(), Silence: cmp.Or(b.agent.silence, 2*time.Second),
 		Command: func(name string) *exec.Cmd {
 			if b.agent.down.Load() {
 				return exec.Command("/bin/false")

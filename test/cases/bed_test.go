@@ -74,6 +74,9 @@ type bed struct {
 	// slots are ports for Gateways; none by default.
 	slots, secureSlots, fallbackSlots, tlsSlots, tcpSlots render.Slots
 
+	// adjust changes what the settings come out as, if there is no controller; nil for none.
+	adjust func(*settings.Settings)
+
 	// limitKeys is the size of the table of limits; 0 is the default.
 	limitKeys int
 
@@ -219,6 +222,9 @@ func (b *bed) settings() settings.Settings {
 		s.Ingest = b.cluster.Settings()
 		s.Ingest.Agent, s.Ingest.Firewall, s.Ingest.GatewayPorts = b.agent != nil, b.firewall != nil, b.slots.Count > 0
 		s.Render.AnyHost = true // else each change of WildcardsAllowed were a reload
+		if b.adjust != nil {
+			b.adjust(&s)
+		}
 	}
 	return s
 }

@@ -29,6 +29,10 @@ type request struct {
 	body   int  // its length; 0 for none
 	// untold bodies do not say their length: they are chunked by HTTP/1.
 	untold bool
+	// varied bodies are not all the same letter.
+	varied bool
+	// session says what the session is that the request shows; empty for none.
+	session string
 	// cert is the client certificate, as authority.client has it; empty for none.
 	cert string
 }
@@ -41,6 +45,7 @@ type response struct {
 	body    string
 	cert    string // common name of the served certificate
 	pod     *answer
+	port    int   // that of the client
 	err     error // the connection failed, or was closed without an answer
 }
 
@@ -59,6 +64,9 @@ func (r *request) do(httpPort, httpsPort int) response {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(clientTimeout))
 	var out response
+	if at, is := conn.LocalAddr().(*net.TCPAddr); is {
+		out.port = at.Port
+	}
 	if r.tls {
 		c := &tls.Config{InsecureSkipVerify: true, NextProtos: r.alpn} // which certificate is served is what is asked
 		if r.sni != "-" {
@@ -100,7 +108,7 @@ func (p *response) http2(r *request, conn net.Conn) {
 	}
 	var body io.Reader
 	if r.body > 0 {
-		body = strings.NewReader(strings.Repeat("x", r.body))
+		body = strings.NewReader(r.content())
 	}
 	if r.untold {
 		body = io.MultiReader(body) // of which the client knows no length
@@ -122,6 +130,23 @@ func (p *response) http2(r *request, conn net.Conn) {
 	p.take(res)
 }
 
+// content is the body.
+func (r *request) content() string {
+	if r.varied {
+		return fill(r.body)
+	}
+	return strings.Repeat("x", r.body)
+}
+
+// fill is a text of some length of which each part is another one.
+func fill(length int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < length; i++ {
+		fmt.Fprintf(&b, "%d.", i)
+	}
+	return b.String()[:length]
+}
+
 func (r *request) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", r.method, r.target)
@@ -136,7 +161,7 @@ func (r *request) text() string {
 		return b.String()
 	}
 	b.WriteString("Connection: close\r\n")
-	switch body := strings.Repeat("x", r.body); {
+	switch body := r.content(); {
 	case r.untold:
 		fmt.Fprintf(&b, "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", r.body, body)
 	case r.body > 0:

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/fairlead/fairlead/router/agent"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/explain"
+	"github.com/fairlead/fairlead/router/firewall"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
@@ -26,19 +28,29 @@ import (
 type evaluation struct {
 	pipeline *pipeline.Pipeline
 	claims   map[string]*model.Claim
+	// policies are what the agent is asked by, and agent is one in this process.
+	policies *snapshot.Snapshot
 	agent    *agent.Engine
 	// counted are the requests that a limit has let through, by backend, limit and key.
 	counted map[string]int
+	// shared are the buckets of limits over all replicas.
+	shared *sharedOracle
+	logins []login
 }
 
-func newEvaluation(t *testing.T, k *core) *evaluation {
+// verdict is what a request is answered by policies, and why.
+type verdict struct {
+	status int
+	// group answers; empty for pods, and where no policy does.
+	group, why string
+}
+
+var firewallRules = sync.OnceValues(firewall.Compile)
+
+func newEvaluation(t *testing.T, k *core, sessions []snapshot.SessionKey, shared *sharedOracle) *evaluation {
 	t.Helper()
-	registry := prometheus.NewRegistry()
-	e := &evaluation{
-		pipeline: k.pipeline, claims: map[string]*model.Claim{}, counted: map[string]int{},
-		agent: agent.New(agent.Options{Metrics: agent.NewMetrics(registry), Log: slog.New(slog.DiscardHandler), Now: time.Now}),
-	}
-	s := &snapshot.Snapshot{Version: snapshot.Version, Generation: 1}
+	s := &snapshot.Snapshot{Version: snapshot.Version, Generation: 1, Sessions: sessions}
+	e := &evaluation{pipeline: k.pipeline, claims: map[string]*model.Claim{}, counted: map[string]int{}, policies: s, shared: shared}
 	for _, key := range k.cluster.All() {
 		c, served := k.pipeline.Claim(key)
 		if !served {
@@ -46,71 +58,145 @@ func newEvaluation(t *testing.T, k *core) *evaluation {
 		}
 		e.claims[c.Backend.Name()] = c
 		if a := c.Backend.Policy().Agent; a != nil {
-			var p snapshot.Policy
-			if err := json.Unmarshal([]byte(a.Policy), &p); err != nil {
-				t.Fatal(err)
-			}
-			p.ID = a.ID
-			s.Policies = append(s.Policies, p)
+			s.Policies = append(s.Policies, readPolicy(t, a))
 		}
 	}
-	if refused := e.agent.Swap(s); len(refused) > 0 {
+	e.agent = e.agentAt(t, time.Now)
+	return e
+}
+
+// readPolicy is what the agent has of a policy.
+func readPolicy(t *testing.T, a *model.Agent) (p snapshot.Policy) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.Policy), &p); err != nil {
+		t.Fatal(err)
+	}
+	p.ID = a.ID
+	return p
+}
+
+// agentAt is an agent with another clock.
+func (e *evaluation) agentAt(t *testing.T, now func() time.Time) *agent.Engine {
+	t.Helper()
+	a := agent.New(agent.Options{Metrics: agent.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Now: now})
+	if refused := a.Swap(e.policies); len(refused) > 0 {
 		t.Fatalf("the agent refuses %v", refused)
 	}
-	return e
+	return a
 }
 
 // native returns what HAProxy answers by itself, and the policy that the agent is asked
 // about otherwise, or nil.
-func (e *evaluation) native(r *request, client *match.Client) (status int, why string, asked *model.Agent) {
+func (e *evaluation) native(r *request, client *match.Client) (v verdict, asked *model.Agent) {
 	d := decide(e.pipeline.Want(), r)
 	c := e.claims[d.value]
 	switch {
 	case d.backend == nil:
-		return d.page(), "the tables have " + d.value, nil
+		return verdict{d.page(), "", "the tables have " + d.value}, nil
 	case c == nil || c.Closed:
-		return http.StatusServiceUnavailable, "closed", nil
+		return verdict{http.StatusServiceUnavailable, "", "closed"}, nil
 	}
 	p := c.Backend.Policy()
 	if a, answered := match.Judge(p, client); answered {
-		return a.Status, a.Why, nil
+		return verdict{a.Status, a.Group, a.Why}, nil
 	}
-	return http.StatusOK, "nothing is in the way", p.Agent
+	return verdict{http.StatusOK, "", "nothing is in the way"}, p.Agent
 }
 
-// status returns what a request is answered, and why. It counts the request.
-func (e *evaluation) status(t *testing.T, r *request) (status int, why string) {
+// answer returns what a request that was sent is answered, and counts it.
+func (e *evaluation) answer(t *testing.T, r *request, sent *sentRequest) verdict {
 	t.Helper()
 	c := e.claims[decide(e.pipeline.Want(), r).value]
 	if c == nil || c.Closed {
-		status, why, _ = e.native(r, r.client())
-		return status, why
+		v, _ := e.native(r, r.client())
+		return v
 	}
-	if r.stranger(c.Backend.Policy().Certificate) {
-		return http.StatusForbidden, "the certificate has no name that is let in"
-	}
-	// Limits of rates come before those of sizes, the agent and faults.
 	p := *c.Backend.Policy()
+	if r.stranger(p.Certificate) {
+		return verdict{http.StatusForbidden, "authentication", "the certificate has no name that is let in"}
+	}
+	client := r.client()
+	client.HeaderBytes = r.headerBytes()
+	judged := func(p model.Policy) (verdict, bool) {
+		a, answered := match.Judge(&p, client)
+		return verdict{a.Status, a.Group, a.Why}, answered
+	}
+	// Limits of rates come before those of sizes, the agent, the firewall and faults.
 	first := p
 	first.Sizes, first.Rewrite, first.Fault = model.Sizes{}, nil, nil
-	if a, answered := match.Judge(&first, r.client()); answered {
-		return a.Status, a.Why
+	if v, answered := judged(first); answered {
+		return v
 	}
 	if limit := e.limit(c.Backend.Name(), p.Rates, r); limit != nil {
-		return limit.Status, "too many requests for limit " + limit.Name
+		return verdict{limit.Status, "limits", "too many requests for limit " + limit.Name}
 	}
-	status, why, asked := e.native(r, r.client())
-	if asked == nil {
-		return status, why
+	if p.Counted != nil {
+		if v, refused := e.shared.take(t, readPolicy(t, p.Counted).Counted, r, sent); refused {
+			return v
+		}
 	}
-	if a := e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, asked.ID)); a.Status != http.StatusOK {
-		return a.Status, a.Reason
+	second := p
+	second.Fault = nil
+	if v, answered := judged(second); answered {
+		return v
 	}
-	p.Agent = nil
-	if a, answered := match.Judge(&p, r.client()); answered {
-		return a.Status, a.Why
+	var admitted agent.Answer
+	if p.Agent != nil {
+		if admitted = e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, p.Agent.ID)); admitted.Status != http.StatusOK {
+			return verdict{admitted.Status, "authentication", admitted.Reason}
+		}
 	}
-	return http.StatusOK, "the agent lets it on"
+	if v, refused := attacked(t, p.Firewall, r, &admitted); refused {
+		return v
+	}
+	p.Agent, p.Firewall = nil, nil
+	if v, answered := judged(p); answered {
+		return v
+	}
+	return verdict{http.StatusOK, "", "nothing is in the way"}
+}
+
+// headerBytes is the length of all headers, with the line that ends them.
+func (r *request) headerBytes() int {
+	_, headers, _ := strings.Cut(r.text(), "\r\n")
+	headers, _, _ = strings.Cut(headers, "\r\n\r\n")
+	return len(headers) + len("\r\n\r\n")
+}
+
+// attacked judges a request by the core rule set, as the pod would get it.
+func attacked(t *testing.T, f *model.Firewall, r *request, a *agent.Answer) (verdict, bool) {
+	t.Helper()
+	if !f.Blocks() {
+		return verdict{}, false
+	}
+	rules, err := firewallRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := r.content()
+	q := &firewall.Request{Method: r.method, Target: r.target, Version: "1.1", Client: "127.0.0.1", Body: []byte(body[:min(len(body), f.Body)]), Partial: len(body) > f.Body}
+	if q.Partial && f.RefusesOver {
+		return verdict{http.StatusRequestEntityTooLarge, "firewall", "the body is too large to be judged"}, true
+	}
+	for _, h := range append([]string{"Host: " + r.host, "Connection: close"}, r.header...) {
+		name, value, _ := strings.Cut(h, ": ")
+		if !slices.ContainsFunc(a.Del, func(n string) bool { return strings.EqualFold(n, name) }) {
+			q.Headers = append(q.Headers, firewall.Header{Name: strings.ToLower(name), Value: value})
+		}
+	}
+	for _, h := range a.Set {
+		q.Headers = append(q.Headers, firewall.Header{Name: strings.ToLower(h.Name), Value: h.Value})
+	}
+	for _, by := range f.Rules {
+		v, err := rules.Judge(q, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Attack && by.Block {
+			return verdict{http.StatusForbidden, "firewall", "rules of the core rule set match"}, true
+		}
+	}
+	return verdict{}, false
 }
 
 // stranger reports whether a client shows a certificate whose common name is not let in.
@@ -129,11 +215,7 @@ func (e *evaluation) limit(backend string, limits []model.RateLimit, r *request)
 		}
 		key := backend + " " + l.Name + " " + l.Key.String()
 		if l.Key.Kind == model.KeyHeader {
-			for _, h := range r.header {
-				if value, is := strings.CutPrefix(h, "X-Kind: "); is {
-					key += " " + value
-				}
-			}
+			key += " " + r.kind()
 		}
 		for slices.Contains(keys, key) {
 			key += " again" // of another policy, which counts for itself
@@ -147,6 +229,16 @@ func (e *evaluation) limit(backend string, limits []model.RateLimit, r *request)
 		e.counted[key]++
 	}
 	return nil
+}
+
+// kind is the header X-Kind, by which limits count.
+func (r *request) kind() string {
+	for _, h := range r.header {
+		if value, is := strings.CutPrefix(h, "X-Kind: "); is {
+			return value
+		}
+	}
+	return ""
 }
 
 // explained compares what explain says of a GET request, which asks no agent.
@@ -165,13 +257,13 @@ func (e *evaluation) explained(t *testing.T, w *explain.Snapshot, r *request) {
 	if r.tls {
 		client.Shows = match.ShowsUnknown // explain is not given the certificate
 	}
-	status, why, asked := e.native(r, client)
+	v, asked := e.native(r, client)
 	told := slices.ContainsFunc(x.Notes, func(n string) bool { return strings.Contains(n, "the policy agent decides first") })
 	if x.Served {
 		x.Result.Status = http.StatusOK // of the pod, which explain does not know
 	}
-	if x.Result.Status != status || told != (asked != nil) && status == http.StatusOK {
-		t.Errorf("%s%.60s (TLS %v) %v: explain says %+v, notes %q; the evaluation says %d: %s", r.host, r.target, r.tls, r.header, x.Result, x.Notes, status, why)
+	if x.Result.Status != v.status || x.Result.Policy != v.group || told != (asked != nil) && v.status == http.StatusOK {
+		t.Errorf("%s%.60s (TLS %v) %v: explain says %+v, notes %q; the evaluation says %+v", r.host, r.target, r.tls, r.header, x.Result, x.Notes, v)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 	"github.com/fairlead/fairlead/router/match"
 )
 
-// explainer decides what kubectl fairlead would see of a cluster.
-func explainer(t *testing.T, m *memory) *explain.Snapshot {
+// explainer decides what kubectl fairlead would see of a cluster, whose IngressController may
+// have overrides.
+func explainer(t *testing.T, m *memory, overrides ...string) *explain.Snapshot {
 	t.Helper()
 	o := explain.NewObjects()
 	m.mu.Lock()
@@ -37,6 +38,9 @@ func explainer(t *testing.T, m *memory) *explain.Snapshot {
 	settings := m.settings
 	m.mu.Unlock()
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: settings.RouterName}}
+	for _, o := range overrides {
+		ic.Spec.UnsupportedConfigOverrides.Raw = []byte(o)
+	}
 	ic.Spec.RouteAdmission = &operatorv1.RouteAdmissionPolicy{}
 	if settings.WildcardsAllowed {
 		ic.Spec.RouteAdmission.WildcardPolicy = operatorv1.WildcardPolicyAllowed

@@ -45,6 +45,9 @@ type answer struct {
 	SNI    string
 	Client string // the common name of the certificate that the router has shown
 	Proxy  string // the PROXY header: proxyHeader
+	// Body is the request's, and Fill a text as long as the request asks for, where it has the
+	// headers X-Body and X-Fill.
+	Body, Fill string `json:",omitempty"`
 }
 
 // fleet are the fake pods of a run, by address. They start when an
@@ -149,6 +152,16 @@ func (f *fleet) start(t testing.TB, at netip.AddrPort) {
 			case <-time.After(d):
 			case <-r.Context().Done():
 			}
+		}
+		if r.Header.Get("X-Body") != "" {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				panic(http.ErrAbortHandler)
+			}
+			a.Body = string(body)
+		}
+		if n, err := strconv.Atoi(r.Header.Get("X-Fill")); err == nil {
+			a.Fill = fill(n)
 		}
 		_ = json.NewEncoder(w).Encode(a)
 	}

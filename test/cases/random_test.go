@@ -1,15 +1,24 @@
 package cases
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/explain"
+	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/router/settings"
+	"github.com/fairlead/fairlead/router/share/peers"
+	"github.com/fairlead/fairlead/test/openid"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
@@ -19,60 +28,198 @@ var (
 )
 
 // TestRandomPolicies sends random requests to routes with random policies of five ranks,
-// which change while HAProxy runs. HAProxy and the policy agent together answer as the
-// pure evaluation says: package match for what HAProxy decides by itself, and the
-// agent's engine, in this process, for what it asks. -random-requests 100000 is its
-// long form.
+// which change while HAProxy runs. HAProxy, the policy agent and the firewall together answer as
+// the pure evaluation says: package match for what HAProxy decides by itself, the agent's engine
+// and the core rule set, in this process, for what it asks, and a count of what limits over all
+// replicas have left. The access log names the group that answers as the evaluation does, and so
+// does explain, for what it can know. -random-requests 100000 is its long form.
 func TestRandomPolicies(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, "haproxy", newMemory())
-	b.startAgent()
-	b.start()
-	k := newCore(t)
-	settings := k.cluster.Settings()
-	settings.Agent = true
-	k.pipeline.SetSettings(settings)
-	g := &policyDice{Rand: rand.New(rand.NewPCG(*randomSeed, 0)), signer: newIssuerKey(t, "a"), stranger: newIssuerKey(t, "a")}
-	seen := map[int]int{}
+	b := newRandomBed(t)
+	seen := map[string]int{}
 	const each = 200
 	for sent := 0; sent < *randomRequests; sent += each {
-		c := g.change(t)
-		k.applyWith(c, settings)
-		b.apply(c)
-		b.eventually("the agent decides by the newest policies", func() error { return wait.True(b.gauge("fairlead_router_agent_behind") == 0) })
-		e := newEvaluation(t, k)
-		w := explainer(t, k.cluster)
+		b.next(t, sent >= 5*each)
 		for range each {
-			r := g.request()
-			want, why := e.status(t, r)
-			got := r.do(b.http, b.https)
-			if want >= http.StatusForbidden && r.cert == "" && got.err != nil && strings.HasSuffix(got.err.Error(), "tls: certificate required") {
-				got.err, got.status = nil, want // TLS refuses what each of the host's routes would refuse
-			}
-			if got.err != nil || got.status != want {
-				t.Log(b.sameAs(k))
-			}
-			if got.err != nil || got.status != want || got.pod != nil && want != http.StatusOK {
-				t.Fatalf("after %d requests, seed %d: status %d, error %v, pod %v; want %d: %s\n%s %s%.60s (TLS %v) %v body %d\n%s",
-					sent, *randomSeed, got.status, got.err, got.pod, want, why, r.method, r.host, r.target, r.tls, r.header, r.body, e.text(r))
-			}
-			seen[want]++
-			if r.method == http.MethodGet && g.in(10) {
-				e.explained(t, w, r)
-			}
+			r := b.g.request()
+			b.g.show(r, b.e.logins)
+			b.send(t, r, sent, seen)
 		}
 	}
-	t.Logf("statuses: %v", seen)
-	for _, status := range []int{200, 204, 302, 401, 403, 413, 429, 502, 503} {
-		if seen[status] == 0 && *randomSeed == 1 {
-			t.Errorf("no request has status %d: the policies are not as random as they should be", status)
+	t.Logf("answers: %v; requests that shared limits refused: %d, that were not counted in time: %d", seen, b.shared.exhausted, b.shared.late)
+	if b.shared.late > *randomRequests/50 {
+		t.Errorf("%d requests were not counted in time", b.shared.late)
+	}
+	for _, some := range randomSome {
+		if seen[some] == 0 && *randomSeed == 1 {
+			t.Errorf("no request is %q: the policies are not as random as they should be", some)
 		}
+	}
+	if b.shared.exhausted == 0 && *randomSeed == 1 {
+		t.Error("no limit over all replicas was exhausted")
 	}
 	if n := b.count("fairlead_router_policy_live_duration_seconds"); n < randomRoutes {
 		t.Errorf("%d changes of policies were measured", n)
 	}
 	if n := b.reloads(); n != 0 {
 		t.Errorf("%d reloads", n)
+	}
+}
+
+// randomSome are answers that there must be: statuses, groups, and what is about sessions and
+// bodies.
+var randomSome = []string{
+	"200", "204", "302", "303", "401", "403", "413", "429", "502", "503",
+	"access", "authentication", "cors", "fault", "firewall", "limits", "maintenance", "redirects", "-",
+	"login", "valid session, in", "expired session, out", "forged session, out", "session of another host, out", "body", "answer of the wanted length",
+}
+
+// randomBed is a router with all that policies may ask for, and the same without HAProxy.
+type randomBed struct {
+	*bed
+	op     *openid.Provider
+	log    *logServer
+	core   *core
+	set    door.Settings
+	g      *policyDice
+	e      *evaluation
+	w      *explain.Snapshot
+	shared *sharedOracle
+	// began is when limits over all replicas had an owner.
+	began time.Time
+}
+
+// newRandomBed starts it.
+func newRandomBed(t *testing.T) *randomBed {
+	t.Helper()
+	b := &randomBed{bed: newBed(t, "haproxy", newMemory()), log: syslog(t), op: openid.New(t, "198.18.250.72"), core: newCore(t), shared: &sharedOracle{buckets: map[string]*sharedBucket{}}}
+	b.adjust = func(s *settings.Settings) {
+		s.Render.HTTP.Bandwidth, s.Ingest.Bandwidth = true, true
+		s.Render.Log = render.Log{Target: fmt.Sprint("127.0.0.1:", b.log.port), Format: "at=%cp by=%[var(txn.answered_by)]."}
+	}
+	certificate, err := peers.Issue(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := netip.MustParseAddr("127.0.74.1")
+	b.agent = &agentBed{dir: b.layout.Run, silence: patience} // nothing is killed here
+	b.agent.replicas.Store(&snapshot.Replicas{Self: self, Members: []netip.Addr{self}, Port: 9443, Certificates: [][]byte{certificate}})
+	// Keys of sessions that were there when those began that have expired.
+	b.agent.sessions.Store(&[]snapshot.SessionKey{sessionKey(1, 4*expiredBy)})
+	b.set = b.core.cluster.Settings()
+	b.set.Agent, b.set.Firewall, b.set.Bandwidth = true, true, true
+	b.core.pipeline.SetSettings(b.set)
+	b.startFirewall()
+	b.startAgent()
+	b.start()
+	c := parseStep(t, map[string]string{"in.yaml": sharedRoutes(), "services": "rt/web http=8080 web@198.18.250.96"})
+	b.core.applyWith(c, b.set)
+	b.apply(c)
+	acting(t, []*bed{b.bed})
+	b.began = time.Now()
+	b.g = &policyDice{Rand: rand.New(rand.NewPCG(*randomSeed, 0)), signer: newIssuerKey(t, "a"), stranger: newIssuerKey(t, "a"), op: b.op}
+	return b
+}
+
+// next changes all policies. With full, owners of limits have earned their bursts.
+func (b *randomBed) next(t *testing.T, full bool) {
+	t.Helper()
+	if full && !b.g.shared {
+		<-time.After(time.Until(b.began.Add(sharedPer + time.Second)))
+		b.g.shared = true
+	}
+	c := b.g.change(t)
+	b.core.applyWith(c, b.set)
+	b.apply(c)
+	b.eventually("the agent decides by the newest policies", func() error { return wait.True(b.gauge("fairlead_router_agent_behind") == 0) })
+	b.e = newEvaluation(t, b.core, b.agent.sessionKeys(), b.shared)
+	b.e.logIn(t, b.op)
+	b.w = explainer(t, b.core.cluster, `{"firewall":"Enabled","bandwidthLimits":"Enabled"}`)
+}
+
+// send sends one request, and compares its answer.
+func (b *randomBed) send(t *testing.T, r *request, sent int, seen map[string]int) {
+	t.Helper()
+	x := &sentRequest{began: time.Now()}
+	x.got = r.do(b.http, b.https)
+	x.ended = time.Now()
+	got := &x.got
+	if got.err == nil {
+		x.line = b.log.about(got.port)
+	}
+	want := b.e.answer(t, r, x)
+	if want.status >= http.StatusForbidden && r.cert == "" && got.err != nil && strings.HasSuffix(got.err.Error(), "tls: certificate required") {
+		got.err, got.status = nil, want.status // TLS refuses what each of the host's routes would refuse
+		x.line.group = cmp.Or(want.group, "-")
+	}
+	fail := func(what string) {
+		t.Helper()
+		t.Log(b.sameAs(b.core))
+		t.Fatalf("%s after %d requests, seed %d: status %d by %s, error %v, pod %v; want %+v\n%s %s%.60s (TLS %v, session %s) %v body %d\n%s",
+			what, sent, *randomSeed, got.status, x.line.group, got.err, got.pod, want, r.method, r.host, r.target, r.tls, r.session, r.header, r.body, b.e.text(r))
+	}
+	switch {
+	case got.err != nil || got.status != want.status || got.pod != nil && want.status != http.StatusOK:
+		fail("another answer")
+	case x.line.group != cmp.Or(want.group, "-"):
+		fail("the log has another group")
+	case got.pod != nil && r.session != "" && r.session != sessionValid && b.e.onlyLogin(t, r):
+		fail("a session lets in that should not")
+	case got.pod != nil && r.method == http.MethodPost && got.pod.Body != r.content():
+		fail(fmt.Sprintf("%d bytes of the body arrive", len(got.pod.Body)))
+	case got.pod != nil && len(got.pod.Fill) != r.fill():
+		fail(fmt.Sprintf("%d bytes of the answer arrive", len(got.pod.Fill)))
+	}
+	b.note(t, r, x, seen)
+	if r.method == http.MethodGet && b.g.in(10) {
+		b.e.explained(t, b.w, r)
+	}
+}
+
+// note counts what there was.
+func (b *randomBed) note(t *testing.T, r *request, x *sentRequest, seen map[string]int) {
+	t.Helper()
+	got := &x.got
+	seen[strconv.Itoa(got.status)]++
+	seen[x.line.group]++
+	switch in := got.pod != nil; {
+	case r.session == "" || !b.e.onlyLogin(t, r):
+	case r.session == sessionForeign && !in:
+		seen["session of another host, out"]++
+	default:
+		seen[r.session+" session, "+map[bool]string{true: "in", false: "out"}[in]]++
+	}
+	if strings.HasPrefix(got.header.Get("Location"), b.op.Issuer) {
+		seen["login"]++
+		if err := loginShape(b.op, r, got); err != nil {
+			t.Error(err)
+		}
+	}
+	if got.pod != nil && r.body >= 2000 {
+		seen["body"]++
+	}
+	if got.pod != nil && r.fill() > 0 {
+		seen["answer of the wanted length"]++
+	}
+}
+
+// logged is a line of the access log.
+type logged struct{ group string }
+
+// about waits for the line about the request of a client's port.
+func (s *logServer) about(port int) logged {
+	s.t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case l := <-s.lines:
+			if _, rest, found := strings.Cut(l, fmt.Sprintf("at=%d by=", port)); found {
+				group, _, _ := strings.Cut(rest, ".")
+				return logged{group}
+			}
+		case <-deadline:
+			s.t.Fatalf("no line about the request of port %d", port)
+		}
 	}
 }
 
@@ -90,174 +237,4 @@ func (c *core) applyWith(ch change, s door.Settings) {
 	}
 	_, touched := c.pipeline.Update(changes)
 	c.pipeline.Accept(touched)
-}
-
-// policyDice makes policies and requests.
-type policyDice struct {
-	*rand.Rand
-	// signer has the key that policies know, stranger another one.
-	signer, stranger issuerKey
-	// changes is how many there were. Each has limits of its own, which nothing was counted for.
-	changes int
-}
-
-// randomRoutes is how many routes there are; each has a host, and every fourth a second
-// route below a path of it.
-const randomRoutes = 24
-
-func (g *policyDice) in(percent int) bool { return g.IntN(100) < percent }
-
-func (g *policyDice) of(list ...string) string { return list[g.IntN(len(list))] }
-
-// change returns new routes and policies under the names of those of before.
-func (g *policyDice) change(t *testing.T) change {
-	t.Helper()
-	g.changes++
-	s := &step{name: "random", checks: map[string][]string{}}
-	if err := s.services([]string{"rp/web http=8080 web@198.18.250.70", "rp/next http=8080 next@198.18.250.71", "rp/auth http=8080 auth@198.18.250.62"}); err != nil {
-		t.Fatal(err)
-	}
-	docs := []string{
-		// The passwords are "x".
-		"kind: Secret\nmetadata: {namespace: rp, name: users}\ndata: {auth: YW5uOntTSEF9RWZhdGpzVXFLWVNycXYxOE8xRmxBM2hjSUhJPQo=}",
-		pki().expand(t, "kind: Secret\nmetadata: {namespace: rp, name: ca}\nstringData: {ca.crt: ${ca client-a}}"),
-		"kind: Secret\nmetadata: {namespace: rp, name: others}\ndata: {auth: Ym9iOntTSEF9RWZhdGpzVXFLWVNycXYxOE8xRmxBM2hjSUhJPQo=}",
-	}
-	keys := keySet(g.signer)
-	keys.Namespace = "rp"
-	s.change.put = append(s.change.put, keys)
-	for i := range randomRoutes {
-		docs = append(docs, g.route(i), g.policy(fmt.Sprintf("p%d", i), fmt.Sprintf("r%d", i)))
-	}
-	docs = append(docs, g.policy("all", ""), g.clusterPolicy("first", "Override"), g.clusterPolicy("last", "Default"),
-		"kind: ClusterRoutePolicy\nmetadata: {name: faults}\nspec: {mode: Default, guard: {faultInjection: true}}")
-	if err := s.objects(strings.Join(docs, "\n---\n")); err != nil {
-		t.Fatal(err)
-	}
-	return s.change
-}
-
-func (g *policyDice) route(i int) string {
-	var annotations []string
-	add := func(percent int, key string, values ...string) {
-		if g.in(percent) {
-			annotations = append(annotations, fmt.Sprintf("fairlead.dev/%s: %q", key, g.of(values...)))
-		}
-	}
-	add(10, "allow", "127.0.0.0/8", "198.51.100.0/24", "127.0.0.1 ::1", "nonsense")
-	add(10, "deny", "198.51.100.0/24", "127.0.0.1", "127.0.0.0/33")
-	add(5, "max-body", "10", "1Ki", "lots")
-	add(10, "basic-secret", "users", "others", "missing", "no name")
-	add(5, "redirect", "https://other.test/", "/a", "//bad")
-	add(5, "denny", "127.0.0.1")
-	path, host := "", i
-	if i%4 == 3 {
-		path, host = "/a", i-1
-	}
-	tls := ""
-	if host%3 == 0 {
-		tls = ", tls: {termination: edge, insecureEdgeTerminationPolicy: " + []string{"Allow", "Redirect", "None"}[host%9/3] + "}"
-	}
-	return fmt.Sprintf("kind: Route\nmetadata: {namespace: rp, name: r%d, annotations: {%s}}\nspec: {host: r%d.rp.test, path: %q, to: {kind: Service, name: web}%s}",
-		i, strings.Join(annotations, ", "), host, path, tls)
-}
-
-func (g *policyDice) policy(name, route string) string {
-	target := ""
-	if route != "" {
-		target = fmt.Sprintf("  targetRefs: [{group: route.openshift.io, kind: Route, name: %s}]\n", route)
-	}
-	percent := 20
-	if route == "" {
-		percent = 8
-	}
-	return "kind: RoutePolicy\nmetadata: {namespace: rp, name: " + name + "}\nspec:\n" + target + g.groups(percent)
-}
-
-func (g *policyDice) clusterPolicy(name, mode string) string {
-	return "kind: ClusterRoutePolicy\nmetadata: {name: " + name + "}\nspec:\n  mode: " + mode + "\n" + g.groups(5)
-}
-
-// groups returns groups of a policy's spec, each with a probability.
-func (g *policyDice) groups(percent int) string {
-	var text strings.Builder
-	add := func(group string, variants ...string) {
-		if g.in(percent) {
-			fmt.Fprintf(&text, "  %s: %s\n", group, g.of(variants...))
-		}
-	}
-	add("access", "{allow: [127.0.0.0/8]}", "{allow: [198.51.100.0/24]}", "{deny: [127.0.0.1]}", "{deny: [198.51.100.0/24]}", "{allow: [127.0.0.0/8, '::1'], deny: [127.0.0.2]}")
-	add("authentication", "{basic: {secret: users, maxFailures: {count: 1000000}}}", "{basic: {secret: others, realm: x, maxFailures: {count: 1000000}}}", "{basic: {secret: missing}}",
-		`{jwt: {issuers: [{issuer: "https://i.test/", secret: keys}]}}`, `{jwt: {optional: true, issuers: [{issuer: "https://i.test/", audiences: [shop], secret: keys}]}}`,
-		`{jwt: {issuers: [{issuer: "https://other.test/", secret: keys}]}}`, "{external: {service: {name: auth, path: /check}}}", "{external: {service: {name: nothing}}}",
-		"{clientCertificate: {caSecret: ca, mode: Optional}}", "{clientCertificate: {caSecret: ca, mode: Optional, subjects: [{attribute: CN, value: alice}]}}", "{clientCertificate: {caSecret: missing, mode: Optional}}",
-		"{clientCertificate: {caSecret: ca}}", "{clientCertificate: {caSecret: ca, subjects: [{attribute: CN, value: alice}]}}", "{clientCertificate: {caSecret: missing}}",
-		"{satisfy: Any, basic: {secret: users, maxFailures: {count: 1000000}}, external: {service: {name: auth, path: /check}}}",
-		`{satisfy: Any, basic: {secret: users, maxFailures: {count: 1000000}}, jwt: {issuers: [{issuer: "https://i.test/", secret: keys}]}}`)
-	add("authorization", "{rules: [{action: Allow, when: {methods: [GET]}}, {action: Allow, when: {headers: [{name: X-Kind, values: [a, b]}]}}]}",
-		"{rules: [{action: Deny, when: {paths: [{value: /a}, {type: Exact, value: /b}]}}, {action: Allow}]}", "{rules: [{action: Allow, when: {consumers: [ann]}}]}",
-		"{rules: [{action: Allow, when: {cidrs: [127.0.0.0/8]}}]}", `{rules: [{action: Allow, when: {claims: [{name: sub, values: [alice]}]}}]}`)
-	add("redirects", "{rules: [{match: {path: /a, type: Prefix}, to: {url: 'https://other.test/'}, code: 302}]}", "{rules: [{match: {path: /b, type: Exact}, to: {path: /a}, code: 308}]}",
-		"{rules: [{match: {path: '/(a|b)(/.*)?$', type: Regex}, to: {host: other.test, regexPath: '/moved$2/$1'}}, {match: {path: /}, to: {path: /rest}, code: 307}]}", "{rules: [{match: {path: '/a/[0-9]', type: Regex}, to: {scheme: https, host: other.test}}]}", "{appRoot: /a}")
-	add("cors", "{origins: ['https://shop.test']}", "{origins: ['*']}", "{origins: ['https://*.shop.test'], credentials: true, preflight: Forward}")
-	add("limits", "{body: {max: 10}}", "{uriBytes: 1024}", "{body: {max: 1Ki}, headerBytes: 4096}",
-		"{requests: [{name: wide, requests: 1000000}]}", "{requests: [{name: wide, requests: 1000000, key: {type: Header, name: X-Kind}}], concurrent: {count: 1000}}",
-		g.few("key: {type: None}"), g.few("key: {type: None}, dryRun: true"), g.few("key: {type: Header, name: X-Kind}"), g.few("exempt: [127.0.0.0/8]"))
-	add("fault", "{abort: {status: 502, percent: 100}}", "{abort: {status: 504, percent: 100}, when: [{type: Header, name: X-Kind, match: Present}]}", "{delay: {milliseconds: 1, percent: 100}}")
-	// What changes the way of a request, and not whether it is let through.
-	add("canary", "{services: [{name: next, weight: 50}]}", "{services: [{name: next, when: [{type: Header, name: X-Kind, match: Present}]}]}", "{services: [{name: missing, weight: 100}]}")
-	add("rewrite", "{prefix: /x/}", "{host: other.test}")
-	add("headers", "{request: {set: [{name: X-Kind, value: b}]}}", "{response: {set: [{name: X-New, value: new}]}}")
-	add("timeouts", "{response: 5s}", "{connect: 3s, idle: 10s}")
-	add("retries", "{attempts: 2, when: Failure}")
-	add("health", "{active: {type: TCP}}", "{slowStart: 10s}")
-	add("loadBalancing", "{algorithm: Hash, hash: {type: Header, name: X-Kind}}", "{algorithm: LeastConnections}")
-	add("affinity", "{type: Cookie, cookie: {name: c}}", "{type: None}")
-	add("mirror", "{targets: [{service: {name: next, port: 8080}, percent: 50}]}")
-	add("cookies", "{secure: true}")
-	add("location", "{from: /, to: /y/}")
-	if g.in(percent / 4) {
-		fmt.Fprintf(&text, "  maintenance: %s\n", g.of("{enabled: true}", "{enabled: true, exempt: [127.0.0.1]}", "{enabled: false}"))
-	}
-	if text.Len() == 0 {
-		return "  log: {}\n"
-	}
-	return text.String()
-}
-
-// few is a limit that some of the requests reach.
-func (g *policyDice) few(more string) string {
-	return fmt.Sprintf("{requests: [{name: few%d, requests: 3, per: 24h, %s}]}", g.changes, more)
-}
-
-func (g *policyDice) request() *request {
-	i := g.IntN(randomRoutes + 1)
-	if i%4 == 3 {
-		i-- // a path of that host
-	}
-	r := &request{
-		method: g.of("GET", "GET", "GET", "POST", "OPTIONS"), tls: g.in(20), host: fmt.Sprintf("r%d.rp.test", i),
-		target: g.of("/", "/a", "/a/b", "/b", "/b?q=1", "/a/../b", "/%61", "/c?"+strings.Repeat("x", 1100)),
-	}
-	if r.sni = r.host; r.tls && g.in(50) {
-		r.cert = g.of("alice@client-a", "bob@client-a")
-	}
-	if g.in(50) {
-		// "x" is the password of both.
-		r.header = append(r.header, g.of("Authorization: Basic YW5uOng=", "Authorization: Basic Ym9iOng=", "Authorization: Bearer x",
-			"Authorization: Bearer good", g.signer.token("EdDSA", "https://i.test/", time.Hour), g.stranger.token("EdDSA", "https://i.test/", time.Hour), g.signer.token("EdDSA", "https://other.test/", -time.Hour)))
-	}
-	if g.in(20) {
-		r.header = append(r.header, "X-Kind: "+g.of("a", "c"))
-	}
-	if g.in(30) {
-		r.header = append(r.header, "Origin: "+g.of("https://shop.test", "https://a.shop.test", "null"))
-	}
-	if r.method == "OPTIONS" {
-		r.header = append(r.header, "Access-Control-Request-Method: PUT")
-	}
-	if r.method == "POST" {
-		r.body, r.untold = []int{5, 50, 2000}[g.IntN(3)], g.in(20)
-	}
-	return r
 }
