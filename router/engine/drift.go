@@ -34,8 +34,9 @@ func (e *Engine) repairDrift() error {
 	if err != nil {
 		return err
 	}
+	// What was found once is not computed again while nothing changes.
 	if e.compared && digest == e.digest || digest == e.haproxy.Expect(e.live, haproxy.Everything) {
-		e.repaired = nil
+		e.digest, e.compared, e.repaired = digest, true, nil
 		return nil
 	}
 	e.o.Metrics.readBacks.Inc()
