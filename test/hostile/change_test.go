@@ -23,14 +23,16 @@ const closed = "haproxy.router.openshift.io/ip_allowlist"
 type change struct {
 	route string
 	want  int
+	began time.Time
 	// write is the API server's answer, told how long after it a watch of this
-	// process had the change, and live how long after it requests saw it.
-	write, told, live time.Duration
+	// process had the change, and live how long after it, which was at began, requests saw
+	// it. For still of that time a processor ran nothing.
+	write, told, live, still time.Duration
 }
 
 func (c change) String() string {
-	return fmt.Sprintf("%s → %d live after %v: a watch had it after %v, written in %v", c.route, c.want,
-		c.live.Round(time.Millisecond), c.told.Round(time.Millisecond), c.write.Round(time.Millisecond))
+	return fmt.Sprintf("%s → %d live after %v: a watch had it after %v, written in %v; the machine stood still for %v", c.route, c.want,
+		c.live.Round(time.Millisecond), c.told.Round(time.Millisecond), c.write.Round(time.Millisecond), c.still.Round(time.Millisecond))
 }
 
 // watched is when a watch of the victim's Routes had which change. Its delay is
@@ -144,7 +146,7 @@ func (v *victim) live(ctx context.Context, name string, want int, do func(contex
 		return c, err
 	}
 	began := time.Now()
-	c.write = began.Sub(asked)
+	c.began, c.write = began, began.Sub(asked)
 	err := wait.Poll{Limit: 20 * time.Second, Every: 5 * time.Millisecond}.Until(ctx, "the change of "+name, func() error {
 		status, _, err := v.get(ctx, v.looks, name, false)
 		c.live = time.Since(began)

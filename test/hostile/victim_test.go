@@ -38,6 +38,8 @@ type victim struct {
 	round int
 	// watched tells the API server's part of the time of a change.
 	watched *watched
+	// standstills are not what it waited for.
+	standstills *standstills
 }
 
 // seen is what the victim saw for a while.
@@ -52,7 +54,7 @@ type seen struct {
 
 func newVictim(t *testing.T, p *install.Product) *victim {
 	t.Helper()
-	v := &victim{p: p, client: clientFrom(p, "client", connections), looks: clientFrom(p, "client", 1), watched: watchRoutes(t)}
+	v := &victim{p: p, client: clientFrom(p, "client", connections), looks: clientFrom(p, "client", 1), watched: watchRoutes(t), standstills: watchProcessors(t)}
 	var objects strings.Builder
 	for i := range routes {
 		objects.WriteString(victimRoute(fmt.Sprintf("v%d", i), i%3 == 0, ""))
@@ -145,6 +147,9 @@ func (v *victim) watch(ctx context.Context, d time.Duration) *seen {
 		select {
 		case <-ctx.Done():
 			running.Wait()
+			for i, c := range s.changes {
+				s.changes[i].still = v.standstills.within(c.began, c.began.Add(c.live))
+			}
 			return s
 		case <-tick.C:
 			running.Go(func() { v.measure(context.WithoutCancel(ctx), s, i%routes) })
