@@ -39,6 +39,9 @@ type BundleOptions struct {
 	Now      func() time.Time
 }
 
+// requestTime bounds one request.
+const requestTime = 30 * time.Second
+
 // bundler reads a cluster into an archive.
 type bundler struct {
 	config  *rest.Config
@@ -58,6 +61,11 @@ type bundler struct {
 func Bundle(ctx context.Context, restConfig *rest.Config, archive *bundle.Archive, options BundleOptions) (*bundle.Summary, error) {
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.QPS, restConfig.Burst = 50, 100
+	// Questions about kinds and versions do not end with ctx.
+	restConfig.Timeout = requestTime
+	if end, ok := ctx.Deadline(); ok {
+		restConfig.Timeout = max(min(requestTime, time.Until(end)), time.Millisecond)
+	}
 	client, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", restConfig.Host, err)
@@ -88,7 +96,7 @@ func Bundle(ctx context.Context, restConfig *rest.Config, archive *bundle.Archiv
 // unread notes what could not be read.
 func (b *bundler) unread(what string, err error) {
 	why := reason(err)
-	if errors.Is(err, context.DeadlineExceeded) || strings.Contains(why, context.DeadlineExceeded.Error()) {
+	if errors.Is(err, context.DeadlineExceeded) || strings.Contains(why, context.DeadlineExceeded.Error()) || strings.Contains(why, "Client.Timeout") {
 		why = "the time was over"
 	}
 	b.mu.Lock()

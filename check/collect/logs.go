@@ -37,13 +37,23 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // judgements are what status and preflight say.
 func (b *bundler) judgements(ctx context.Context) error {
 	b.options.Progress("judge the cluster as status and preflight do")
+	if err := ctx.Err(); err != nil {
+		b.unread("what status and preflight say", err)
+		return nil
+	}
 	snapshot, err := Read(ctx, b.config, Options{Namespace: b.options.Own, Now: b.options.Now, WithoutSecrets: true})
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		b.unread("what status says", err)
 	} else if err := b.judgement("status", check.Judge(snapshot), func(w io.Writer) error { return check.Judge(snapshot).Screen(w, check.Style{}) }); err != nil {
 		return err
 	}
 	facts, err := Preflight(ctx, b.config)
+	if err == nil {
+		err = ctx.Err() // what was not read in time is no judgement
+	}
 	if err != nil {
 		b.unread("what preflight says", err)
 		return nil

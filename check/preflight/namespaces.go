@@ -29,6 +29,9 @@ func namespacesExist(f *Facts) (string, []finding) {
 			})
 		}
 	}
+	if there == len(namespaces()) {
+		return fmt.Sprintf("all %d are there", there), found
+	}
 	return fmt.Sprintf("%d of %d are there, the others are installed", there, len(namespaces())), found
 }
 

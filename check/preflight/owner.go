@@ -40,7 +40,8 @@ func managers(o metav1.Object) []string {
 	found := map[string]bool{}
 	for _, m := range o.GetManagedFields() {
 		if m.Subresource == "" && m.Manager != "" && !slices.Contains(statusWriters, m.Manager) {
-			found[m.Manager] = true
+			// What kubectl calls itself when it applies without --server-side.
+			found[strings.TrimSuffix(m.Manager, "-client-side-apply")] = true
 		}
 	}
 	return sorted(found)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -139,6 +140,38 @@ func TestCollect(t *testing.T) {
 				t.Error(errs.String())
 			}
 		})
+	}
+}
+
+// TestCollectInTime: a cluster that hangs costs a user the time that was given, and leaves an
+// archive that says so.
+func TestCollectInTime(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"gitVersion": "v1.36.3"}`)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+		case <-ctx.Done():
+		}
+	}))
+	t.Cleanup(server.CloseClientConnections)
+	path := filepath.Join(t.TempDir(), "x")
+	var out, errs bytes.Buffer
+	c := &command{in: strings.NewReader(""), out: &out, err: &errs, now: testNow}
+	start := time.Now()
+	if code := c.run(ctx, []string{"collect", "--kubeconfig", kubeconfigFor(t, server.URL), "--out", path, "--timeout", "1s"}); code != exitBad {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	if took := time.Since(start); took > 15*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if files := unpacked(t, path); !strings.Contains(files["collect.json"], "routes.route.openshift.io of all namespaces: the time was over") {
+		t.Errorf("%v", files)
 	}
 }
 
