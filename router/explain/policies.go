@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/netip"
@@ -203,7 +204,7 @@ func (r *Request) client() *match.Client {
 		case strings.EqualFold(h.Name, "Origin"):
 			c.Origin = h.Value
 		case strings.EqualFold(h.Name, "Access-Control-Request-Method"):
-			c.RequestMethod, c.Method = h.Value, "OPTIONS" // nothing else has it
+			c.RequestMethod, c.Method = h.Value, cmp.Or(r.Method, "OPTIONS") // nothing else has it
 		case strings.EqualFold(h.Name, "Content-Length"):
 			n, err := strconv.ParseUint(h.Value, 10, 64)
 			if err != nil || n > math.MaxInt64 {

@@ -3,6 +3,7 @@ package cases
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -241,14 +242,21 @@ func (r *request) kind() string {
 	return ""
 }
 
-// explained compares what explain says of a GET request, which asks no agent.
+// explained compares what explain says of a request; it asks no agent and counts nothing.
 func (e *evaluation) explained(t *testing.T, w *explain.Snapshot, r *request) {
 	t.Helper()
 	scheme := "http"
 	if r.tls {
 		scheme = "https"
 	}
-	parsed, err := explain.ParseRequest(explain.RequestArgs{URL: scheme + "://" + r.host + r.target, Headers: r.header, ClientIP: "127.0.0.1"})
+	headers := slices.Clone(r.header)
+	switch {
+	case r.untold:
+		headers = append(headers, "Transfer-Encoding: chunked")
+	case r.body > 0:
+		headers = append(headers, fmt.Sprint("Content-Length: ", r.body))
+	}
+	parsed, err := explain.ParseRequest(explain.RequestArgs{URL: scheme + "://" + r.host + r.target, Headers: headers, ClientIP: "127.0.0.1", Method: r.method})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +271,7 @@ func (e *evaluation) explained(t *testing.T, w *explain.Snapshot, r *request) {
 		x.Result.Status = http.StatusOK // of the pod, which explain does not know
 	}
 	if x.Result.Status != v.status || x.Result.Policy != v.group || told != (asked != nil) && v.status == http.StatusOK {
-		t.Errorf("%s%.60s (TLS %v) %v: explain says %+v, notes %q; the evaluation says %+v", r.host, r.target, r.tls, r.header, x.Result, x.Notes, v)
+		t.Errorf("%s %s%.60s (TLS %v) %v: explain says %+v, notes %q; the evaluation says %+v", r.method, r.host, r.target, r.tls, headers, x.Result, x.Notes, v)
 	}
 }
 

@@ -171,9 +171,7 @@ func (b *randomBed) send(t *testing.T, r *request, sent int, seen map[string]int
 		fail(fmt.Sprintf("%d bytes of the answer arrive", len(got.pod.Fill)))
 	}
 	b.note(t, r, x, seen)
-	if r.method == http.MethodGet && b.g.in(10) {
-		b.e.explained(t, b.w, r)
-	}
+	b.e.explained(t, b.w, r)
 }
 
 // note counts what there was.

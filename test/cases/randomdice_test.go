@@ -208,7 +208,7 @@ func (g *policyDice) request() *request {
 	if g.in(30) {
 		r.header = append(r.header, "Origin: "+g.of("https://shop.test", "https://a.shop.test", "null"))
 	}
-	if r.method == "OPTIONS" {
+	if r.method == "OPTIONS" || g.in(5) { // which makes nothing else a preflight
 		r.header = append(r.header, "Access-Control-Request-Method: PUT")
 	}
 	if g.in(40) {
