@@ -23,6 +23,9 @@ func TestText(t *testing.T) {
 		`12:04:31.118  x7k    GET  /\u001b[2J\u000a… (9 bytes)  200    180 ms  cart-b            203.0.113.9        HTTP/1  queue 12  connect 0  answer 167  data 1  2 retries, at last another pod`: {
 			Time: at, Method: "GET", Path: "/\x1b[2J\n", PathBytes: 9, Status: 200, Protocol: "HTTP/1", Client: "203.0.113.9", Pod: "cart-b", Timers: reached, Retries: 2, Moved: true,
 		},
+		"12:04:31.118  x7k    GET  /admin                    403      1 ms  -                 203.0.113.9      the router refused the request  HTTP/1  answered by policy access": {
+			Time: at, Method: "GET", Path: "/admin", PathBytes: 6, Status: 403, Protocol: "HTTP/1", Client: "203.0.113.9", Ended: "PR", Words: "the router refused the request", Policy: "access", Timers: failed,
+		},
 		"12:04:31.118  x7k    TCP  bank.example.com            -    12.5 s  bank-a            203.0.113.9        TCP": {
 			Time: at, Protocol: "TCP", ServerName: "bank.example.com", Client: "203.0.113.9", Pod: "bank-a", Timers: observe.Timers{Queue: -1, Connect: -1, Response: -1, Data: -1, Total: 12.5},
 		},
