@@ -56,7 +56,11 @@ func (a *arrivals) add(ctx context.Context, r *rig.Rig, route *gatewayv1.HTTPRou
 		default:
 		}
 		if time.Since(began) > sampleLimit {
-			return fmt.Errorf("route %s does not answer 200 within %s: %v", route.Name, sampleLimit, a.wrong)
+			when := "the API server has not yet answered its creation"
+			if len(created) > 0 {
+				when = fmt.Sprintf("it was created after %.2f s", (<-created).Sub(began).Seconds())
+			}
+			return fmt.Errorf("route %s does not answer 200 within %s; %s; other answers: %v of %d", route.Name, sampleLimit, when, a.wrong, a.asked)
 		}
 	}
 	seen := time.Now()
