@@ -144,6 +144,18 @@ func (j *Joint) Set(namespace, name string) *SetVerdict {
 	return nil
 }
 
+// Changed returns the ListenerSets of which something else was true before, or that were not
+// there.
+func (j *Joint) Changed(before *Joint) (sets []*gatewayv1.ListenerSet) {
+	for i := range j.Sets {
+		v := &j.Sets[i]
+		if b := before.Set(v.Set.Namespace, v.Set.Name); b == nil || b.Reason != v.Reason || b.Message != v.Message || !slices.Equal(b.Listeners, v.Listeners) {
+			sets = append(sets, v.Set)
+		}
+	}
+	return sets
+}
+
 // JudgeAlone returns the verdict on an entry of a ListenerSet of a Gateway, whatever other
 // listeners there are.
 func JudgeAlone(g *gatewayv1.Gateway, l *gatewayv1.Listener) ListenerVerdict {

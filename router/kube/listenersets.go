@@ -3,6 +3,7 @@ package kube
 import (
 	"maps"
 	"sync"
+	"time"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -18,6 +19,7 @@ type joints struct {
 	// version counts changes of ListenerSets and of labels of namespaces.
 	version uint64
 	of      map[model.Object]joint
+	marked  map[model.Object]marked
 }
 
 type joint struct {
@@ -26,11 +28,26 @@ type joint struct {
 	*gatewayapi.Joint
 }
 
+// marked says by which verdicts ListenerSets of a Gateway were last marked, when all of them
+// were, and whether they will be.
+type marked struct {
+	by  *gatewayapi.Joint
+	all time.Time
+	due bool
+}
+
+// allPause is how long after all ListenerSets of a Gateway have been marked they are again. Of
+// one that changes the others need to know only which certificates it shows, because their
+// conditions warn of those that cover hosts of each other. A tenant that changes its own without
+// end would make work with those of all others, which is counted as theirs.
+const allPause = 5 * time.Second
+
 // forget drops what is known of a Gateway that is gone.
 func (j *joints) forget(g model.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.of, g)
+	delete(j.marked, g)
 }
 
 // changed forgets what was judged so far.
@@ -88,8 +105,8 @@ func (w *Watcher) servesParent(r *gatewayv1.ParentReference, namespace string) b
 	return w.serves(w.gateways.objects.get(key))
 }
 
-// setEvent marks a ListenerSet, and all others of the Gateways that it named and names, if it
-// may attach to them: one of them may get what another one had. Who may not makes no work with
+// setEvent marks a ListenerSet, and those of the Gateways that it named and names, if it may
+// attach to them: one of them may get what another one had. Who may not makes no work with
 // the others. Routes that name it may have been strangers.
 func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSet) {
 	if before == nil || after == nil || before.UID != after.UID || before.Generation != after.Generation {
@@ -100,7 +117,7 @@ func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSe
 			}
 			parent, ok := gateway.SetGateway(s)
 			if g := w.gateways.objects.get(parent); ok && g != nil && gatewayapi.AllowsSets(g, s.Namespace, w.labels) {
-				w.dirty.Mark(gateway.SetsOf(parent))
+				w.markSets(parent, g)
 			}
 		}
 		w.dirty.Mark(key)
@@ -109,6 +126,52 @@ func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSe
 		w.dirty.Mark(key)
 	}
 	w.gatewaySeen(key)
+}
+
+// markSets marks the ListenerSets of a Gateway of which another verdict is true now, and all of
+// them now and then.
+func (w *Watcher) markSets(parent model.Object, g *gatewayv1.Gateway) {
+	all, j := gateway.SetsOf(parent), &w.gateways.joints
+	if !w.gateways.sets.isSynced() {
+		w.dirty.Mark(all) // with all that is listed first
+		return
+	}
+	now, verdicts := time.Now(), w.Joint(g)
+	j.mu.Lock()
+	m := j.marked[parent]
+	before, wait := m.by, m.all.Add(allPause).Sub(now)
+	m.by = verdicts
+	switch {
+	case before == nil || wait <= 0:
+		m.all = now
+		w.dirty.Mark(all)
+	case !m.due:
+		m.due = true
+		time.AfterFunc(wait, func() { w.markAllSets(parent) })
+	}
+	j.marked[parent] = m
+	j.mu.Unlock()
+	if before == nil {
+		return
+	}
+	for _, s := range verdicts.Changed(before) {
+		w.dirty.Mark(keyOf(gateway.KindListenerSet, s))
+	}
+}
+
+// markAllSets marks all ListenerSets of a Gateway, if it is still there.
+func (w *Watcher) markAllSets(parent model.Object) {
+	j := &w.gateways.joints
+	j.mu.Lock()
+	m, known := j.marked[parent]
+	if known {
+		m.all, m.due = time.Now(), false
+		j.marked[parent] = m
+	}
+	j.mu.Unlock()
+	if known {
+		w.dirty.Mark(gateway.SetsOf(parent))
+	}
 }
 
 // markGateway marks a Gateway, its ListenerSets, and the routes that name any of them: these

@@ -1,8 +1,10 @@
 package kube
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -117,4 +119,49 @@ func TestListenerSets(t *testing.T) {
 	eventually(t, "the Gateway goes", func() bool { return w.Object(set) == nil })
 	s.Forget([]model.Object{gw, set, refused, route})
 	eventually(t, "the status is withdrawn", says(set, "Accepted", "Unknown Pending"))
+}
+
+// TestSetsInCrowd: ListenerSets that come one after the other do not each make work with all
+// others of the Gateway, and one that gets what another one had is told at once.
+func TestSetsInCrowd(t *testing.T) {
+	t.Parallel()
+	e := startEnv(t)
+	e.namespace(t, "shop", nil)
+	e.installGateways(t)
+	w, _ := e.watcher(t, Options{Namespace: "shop"})
+	changesUntil(t, w, "the first state", all)
+	e.installGatewayKind(t, "listenersets")
+	e.create(t, "gatewayclasses", "kind: GatewayClass\nmetadata: {name: ours}\nspec: {controllerName: "+string(gatewayapi.ControllerName)+"}")
+	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, listeners: [{name: http, port: 80, protocol: HTTP}], allowedListeners: {namespaces: {from: Same}}}")
+	create := func(name, host string) model.Object {
+		return e.create(t, "listenersets", "kind: ListenerSet\nmetadata: {namespace: shop, name: "+name+"}\nspec: {parentRef: {name: ours}, listeners: [{name: one, port: 81, protocol: HTTP, hostname: "+host+"}]}")
+	}
+	first := create("first", "first.test")
+	eventually(t, "it is read", func() bool { return w.Object(gw) != nil && w.Object(first) != nil })
+	began, took := time.Now(), 0
+	for i := range 12 {
+		name := fmt.Sprintf("set%d", i)
+		key := create(name, name+".test")
+		changesUntil(t, w, "what comes", func(c door.Changes) bool {
+			if has(gateway.SetsOf(gw))(c) {
+				took++
+			}
+			return has(key)(c)
+		})
+	}
+	loser := create("loser", "first.test")
+	changesUntil(t, w, "what loses", has(loser))
+	if most := 2 + int(time.Since(began)/allPause); took > most {
+		t.Errorf("12 ListenerSets made %d times work with all others in %v, more than %d times", took, time.Since(began), most)
+	}
+	if err := e.crds.gateway.Delete().Namespace("shop").Resource("listenersets").Name("first").Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	sum := changesUntil(t, w, "what wins", has(loser))
+	for key := range sum.Objects {
+		if key.Kind == gateway.KindListenerSet && key != first && key != loser {
+			t.Errorf("%v is marked, of which the same is true as before", key)
+		}
+	}
+	changesUntil(t, w, "all others, later", has(gateway.SetsOf(gw)))
 }
