@@ -163,9 +163,21 @@ func (g *gathering) prepare(ctx context.Context) error {
 
 // come creates the applications.
 func (g *gathering) come(ctx context.Context) error {
+	first := 0
+	if g.sets { // new routes are of the first ListenerSet, which shows its certificate before
+		if err := g.create(ctx, 0); err != nil {
+			return err
+		}
+		if err := g.served(ctx, g.routes+g.added); err != nil {
+			return err
+		}
+		first = 1
+	}
 	began := time.Now()
 	created := make(chan error, 1)
-	go func() { created <- parallel(ctx, g.namespaces*g.apps, g.create) }()
+	go func() {
+		created <- parallel(ctx, g.namespaces*g.apps-first, func(ctx context.Context, n int) error { return g.create(ctx, first+n) })
+	}()
 	err := g.arrive(ctx, "new route while the "+g.name+" comes", 0, created)
 	if err != nil {
 		return err
