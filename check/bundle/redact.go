@@ -16,9 +16,6 @@ func Redact(o map[string]any) map[string]any {
 	clean, _ := value("", "", nil, o).(map[string]any)
 	if metadata, ok := clean["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields")
-		if annotations, ok := metadata["annotations"].(map[string]any); ok {
-			metadata["annotations"] = cleanAnnotations(annotations)
-		}
 	}
 	return clean
 }
@@ -34,6 +31,9 @@ func value(parent, name string, of map[string]any, v any) any {
 		out := make(map[string]any, len(v))
 		for key, part := range v {
 			out[Text(key)] = value(name, key, v, part)
+		}
+		if name == "annotations" { // of the object, of its pods, or of what is made for it
+			return cleanAnnotations(out)
 		}
 		return out
 	case []any:
