@@ -19,7 +19,9 @@ type joints struct {
 	// version counts changes of ListenerSets and of labels of namespaces.
 	version uint64
 	of      map[model.Object]joint
-	marked  map[model.Object]marked
+	// comparing is held while verdicts are compared with those in marked, one Gateway at a time.
+	comparing sync.Mutex
+	marked    map[model.Object]marked
 }
 
 type joint struct {
@@ -28,19 +30,27 @@ type joint struct {
 	*gatewayapi.Joint
 }
 
-// marked says by which verdicts ListenerSets of a Gateway were last marked, when all of them
-// were, and whether they will be.
+// marked says by which verdicts ListenerSets of a Gateway were last marked. Their next
+// comparison is not before a time, and due once it is waited for; so it is with the next time
+// that all are marked.
 type marked struct {
-	by  *gatewayapi.Joint
-	all time.Time
-	due bool
+	by        *gatewayapi.Joint
+	next, all time.Time
+	due       bool
+	allDue    bool
 }
 
-// allPause is how long after all ListenerSets of a Gateway have been marked they are again. Of
-// one that changes the others need to know only which certificates it shows, because their
-// conditions warn of those that cover hosts of each other. A tenant that changes its own without
-// end would make work with those of all others, which is counted as theirs.
-const allPause = 5 * time.Second
+const (
+	// allPause is how long after all ListenerSets of a Gateway have been marked they are again.
+	// Of one that changes the others need to know only which certificates it shows, because their
+	// conditions warn of those that cover hosts of each other. A tenant that changes its own
+	// without end would make work with those of all others, which is counted as theirs.
+	allPause = 5 * time.Second
+	// judgeRest is how many times as long as comparing the verdicts on all ListenerSets of a
+	// Gateway is the pause until the next time. A Gateway with 500 takes a millisecond; there
+	// may be any number, most of which are too many to be served.
+	judgeRest = 20
+)
 
 // forget drops what is known of a Gateway that is gone.
 func (j *joints) forget(g model.Object) {
@@ -116,8 +126,8 @@ func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSe
 				continue
 			}
 			parent, ok := gateway.SetGateway(s)
-			if g := w.gateways.objects.get(parent); ok && g != nil && gatewayapi.AllowsSets(g, s.Namespace, w.labels) {
-				w.markSets(parent, g)
+			if g := w.gateways.objects.get(parent); ok && w.serves(g) && gatewayapi.AllowsSets(g, s.Namespace, w.labels) {
+				w.setsChanged(parent)
 			}
 		}
 		w.dirty.Mark(key)
@@ -128,33 +138,72 @@ func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSe
 	w.gatewaySeen(key)
 }
 
-// markSets marks the ListenerSets of a Gateway of which another verdict is true now, and all of
-// them now and then.
-func (w *Watcher) markSets(parent model.Object, g *gatewayv1.Gateway) {
-	all, j := gateway.SetsOf(parent), &w.gateways.joints
+// setsChanged marks, soon, the ListenerSets of a Gateway of which another verdict is true now,
+// and all of them now and then.
+func (w *Watcher) setsChanged(parent model.Object) {
 	if !w.gateways.sets.isSynced() {
-		w.dirty.Mark(all) // with all that is listed first
+		w.dirty.Mark(gateway.SetsOf(parent)) // with all that is listed first
 		return
 	}
-	now, verdicts := time.Now(), w.Joint(g)
+	j := &w.gateways.joints
 	j.mu.Lock()
 	m := j.marked[parent]
-	before, wait := m.by, m.all.Add(allPause).Sub(now)
-	m.by = verdicts
+	wait := time.Until(m.next)
+	waits := m.due
+	m.due = true
+	j.marked[parent] = m
+	j.mu.Unlock()
 	switch {
-	case before == nil || wait <= 0:
-		m.all = now
-		w.dirty.Mark(all)
-	case !m.due:
-		m.due = true
+	case waits:
+	case wait > 0:
+		time.AfterFunc(wait, func() { w.markSets(parent) })
+	default:
+		w.markSets(parent)
+	}
+}
+
+// markSets compares the verdicts of now with those by which ListenerSets were last marked.
+func (w *Watcher) markSets(parent model.Object) {
+	j := &w.gateways.joints
+	j.comparing.Lock()
+	defer j.comparing.Unlock()
+	j.mu.Lock()
+	m, known := j.marked[parent]
+	before := m.by
+	m.due = false // what changes from here on is for the next time
+	if known {
+		j.marked[parent] = m
+	}
+	j.mu.Unlock()
+	g := w.gateways.objects.get(parent)
+	if !known || g == nil {
+		return
+	}
+	began := time.Now()
+	verdicts := w.Joint(g)
+	var changed []*gatewayv1.ListenerSet
+	if before != nil {
+		changed = verdicts.Changed(before)
+	}
+	now := time.Now()
+	j.mu.Lock()
+	m = j.marked[parent]
+	m.by, m.next = verdicts, now.Add(judgeRest*now.Sub(began))
+	wait, all := m.all.Add(allPause).Sub(now), before == nil
+	switch {
+	case all || wait <= 0:
+		m.all, all = now, true
+	case !m.allDue:
+		m.allDue = true
 		time.AfterFunc(wait, func() { w.markAllSets(parent) })
 	}
 	j.marked[parent] = m
 	j.mu.Unlock()
-	if before == nil {
+	if all {
+		w.dirty.Mark(gateway.SetsOf(parent))
 		return
 	}
-	for _, s := range verdicts.Changed(before) {
+	for _, s := range changed {
 		w.dirty.Mark(keyOf(gateway.KindListenerSet, s))
 	}
 }
@@ -165,7 +214,7 @@ func (w *Watcher) markAllSets(parent model.Object) {
 	j.mu.Lock()
 	m, known := j.marked[parent]
 	if known {
-		m.all, m.due = time.Now(), false
+		m.all, m.allDue = time.Now(), false
 		j.marked[parent] = m
 	}
 	j.mu.Unlock()
