@@ -3,7 +3,9 @@ package hostile
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -32,8 +34,12 @@ const (
 )
 
 // watchProcessor writes a line for each standstill of this process, which the caller keeps
-// on one processor, until it is killed.
-func watchProcessor() int {
+// on one processor, until its input ends.
+func watchProcessor() {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
 	runtime.LockOSThread()
 	last := time.Now()
 	for {
@@ -59,18 +65,28 @@ func watchProcessors(t *testing.T) *standstills {
 	for _, n := range append(slices.Clone(ours), theirs...) {
 		cmd := exec.CommandContext(t.Context(), "chrt", "--fifo", "50", "taskset", "--cpu-list", strconv.Itoa(n), os.Args[0])
 		cmd.Env = append(os.Environ(), standstillOf+"=1", "GOMAXPROCS=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := startWatching(t, cmd)
 		go s.read(bufio.NewScanner(out))
-		t.Cleanup(func() { _ = cmd.Wait() })
 	}
 	return s
+}
+
+// startWatching starts a process that watches a processor until the test ends, or its process.
+func startWatching(t *testing.T, cmd *exec.Cmd) (out io.Reader) {
+	t.Helper()
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	return out
 }
 
 func (s *standstills) read(lines *bufio.Scanner) {
@@ -137,14 +153,7 @@ func TestProcessorIsWatched(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), standstillOf+"=1")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { cancel(); _ = cmd.Wait() }()
+	out := startWatching(t, cmd)
 	stopped := time.AfterFunc(200*time.Millisecond, func() {
 		_ = cmd.Process.Signal(syscall.SIGSTOP)
 		time.AfterFunc(300*time.Millisecond, func() { _ = cmd.Process.Signal(syscall.SIGCONT) })
