@@ -5,18 +5,9 @@ import (
 	"time"
 )
 
-// profiled runs a phase while the router profiles itself for so long, if
-// profiles are asked for. The profile goes to PREFIX-name.pprof.
+// profiled runs a phase, with a profile of the router if profiles are asked for.
 func (b *bench) profiled(ctx context.Context, name string, lasting time.Duration, phase func() error) error {
-	if b.profile == "" {
-		return phase()
-	}
-	done := make(chan error, 1)
-	go func() { done <- b.router.Profile(ctx, b.profile+"-"+name+".pprof", lasting) }()
-	if err := phase(); err != nil {
-		return err
-	}
-	return <-done
+	return b.router.ProfileWhile(ctx, b.profile, name, lasting, phase)
 }
 
 // takeHeap writes what the router holds in memory to PREFIX-name.heap, if

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -112,20 +111,8 @@ const steadyPause = 5 * time.Millisecond
 // profileTime is how long a profile of what comes lasts.
 const profileTime = time.Minute
 
-// profiled takes a profile of the router's processor time meanwhile, if profiles are asked for.
-func (g *gathering) profiled(ctx context.Context, phase string, lasting time.Duration, do func() error) error {
-	if g.profile == "" {
-		return do()
-	}
-	taken := make(chan error, 1)
-	go func() {
-		taken <- g.router.Profile(ctx, g.profile+"-"+g.name+"-"+phase+".pprof", lasting)
-	}()
-	return errors.Join(do(), <-taken)
-}
-
 func (g *gathering) phases(ctx context.Context) error {
-	if err := g.profiled(ctx, "come", profileTime, func() error { return g.come(ctx) }); err != nil {
+	if err := g.router.ProfileWhile(ctx, g.profile, g.name+"-come", profileTime, func() error { return g.come(ctx) }); err != nil {
 		return err
 	}
 	g.memory("")
@@ -332,7 +319,7 @@ func (g *gathering) unrest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := g.profiled(ctx, "changes", g.churn, func() error { return g.jitter(ctx) }); err != nil {
+	if err := g.router.ProfileWhile(ctx, g.profile, g.name+"-changes", g.churn, func() error { return g.jitter(ctx) }); err != nil {
 		return err
 	}
 	r1, h1, err := used()

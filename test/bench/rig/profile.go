@@ -15,6 +15,20 @@ func (o *Router) Profile(ctx context.Context, path string, lasting time.Duration
 	return o.debug(ctx, fmt.Sprintf("profile?seconds=%d", int(lasting.Seconds())), path)
 }
 
+// ProfileWhile runs a phase while the router profiles itself for so long, into the file
+// PREFIX-name.pprof. With an empty prefix there is no profile.
+func (o *Router) ProfileWhile(ctx context.Context, prefix, name string, lasting time.Duration, phase func() error) error {
+	if prefix == "" {
+		return phase()
+	}
+	done := make(chan error, 1)
+	go func() { done <- o.Profile(ctx, prefix+"-"+name+".pprof", lasting) }()
+	if err := phase(); err != nil {
+		return err
+	}
+	return <-done
+}
+
 // Heap writes what the router holds in memory to a file.
 func (o *Router) Heap(ctx context.Context, path string) error {
 	return o.debug(ctx, "heap?gc=1", path)
