@@ -47,8 +47,11 @@ func (b *bundler) judgements(ctx context.Context) error {
 	}
 	if err != nil {
 		b.unread("what status says", err)
-	} else if err := b.judgement("status", check.Judge(snapshot), func(w io.Writer) error { return check.Judge(snapshot).Screen(w, check.Style{}) }); err != nil {
-		return err
+	} else {
+		report := check.Judge(snapshot)
+		if err := b.judgement("status", report, func(w io.Writer) error { return report.Screen(w, check.Style{}) }); err != nil {
+			return err
+		}
 	}
 	facts, err := Preflight(ctx, b.config)
 	if err == nil {

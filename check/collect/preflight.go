@@ -169,7 +169,7 @@ func (r *preflightReader) routeAPI(ctx context.Context) {
 }
 
 func (r *preflightReader) namespaces(ctx context.Context) {
-	for _, name := range []string{api.OperatorNamespace, api.OperandNamespace, api.CanaryNamespace, api.ConfigNamespace, api.ProviderNamespace} {
+	for _, name := range preflight.Namespaces() {
 		found := corev1.Namespace{}
 		err := r.client.Get(ctx, client.ObjectKey{Name: name}, &found)
 		if r.gap(preflight.SourceNamespaces, err) {

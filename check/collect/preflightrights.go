@@ -3,7 +3,6 @@ package collect
 import (
 	"context"
 	"slices"
-	"sync"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -17,12 +16,9 @@ import (
 
 // rights asks the API server what the user may do.
 func (r *preflightReader) rights(ctx context.Context) {
-	var wg sync.WaitGroup
-	room := make(chan struct{}, 8)
+	var questions []func(context.Context)
 	for _, right := range preflight.RightsNeeded() {
-		wg.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
+		questions = append(questions, func(ctx context.Context) {
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: right.Namespace, Verb: right.Verb, Group: right.Group, Resource: right.Resource},
 			}}
@@ -34,7 +30,7 @@ func (r *preflightReader) rights(ctx context.Context) {
 			r.facts.Denied = append(r.facts.Denied, right)
 		})
 	}
-	wg.Wait()
+	together(ctx, questions)
 }
 
 // gatewayClasses reads them as they are served: the type of this program may know another

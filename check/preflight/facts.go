@@ -112,8 +112,8 @@ func (f *Facts) notes() []string {
 	return all
 }
 
-// namespaces are those of the installation.
-func namespaces() []string {
+// Namespaces are those of the installation.
+func Namespaces() []string {
 	return []string{api.OperatorNamespace, api.OperandNamespace, api.CanaryNamespace, api.ConfigNamespace, api.ProviderNamespace}
 }
 

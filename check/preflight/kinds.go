@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/check"
 )
 
 // Then is what becomes of a kind when Fairlead is installed.
@@ -150,7 +153,7 @@ func openShift(f *Facts) (string, []finding) {
 		return "the cluster is not OpenShift's", nil
 	}
 	return "", []finding{{
-		Failed, "the cluster is OpenShift's (" + why + "), whose own operator keeps Routes, IngressControllers and the namespaces " + strings.Join(namespaces()[:2], " and "),
+		check.Fail, "the cluster is OpenShift's (" + why + "), whose own operator keeps Routes, IngressControllers and the namespaces " + strings.Join([]string{api.OperatorNamespace, api.OperandNamespace}, " and "),
 		"keep OpenShift's router, or use another cluster: this version cannot run beside it", pageOpenShift,
 	}}
 }
@@ -163,13 +166,13 @@ func kinds(f *Facts) (string, []finding) {
 		switch {
 		case d.Why == "" || d.Why == "OpenShift owns it": // the check openshift says so
 		case d.Then == Wait:
-			found = append(found, finding{Failed, "kind " + d.Kind + ": " + d.Why, "kubectl describe crd " + d.Kind, pageKinds})
+			found = append(found, finding{check.Fail, "kind " + d.Kind + ": " + d.Why, "kubectl describe crd " + d.Kind, pageKinds})
 		default:
 			owner := d.Owner
 			if owner == "" {
 				owner = "another program"
 			}
-			found = append(found, finding{Failed, fmt.Sprintf("kind %s, of %s: %s", d.Kind, owner, d.Why), remedyOf(d), pageKinds})
+			found = append(found, finding{check.Fail, fmt.Sprintf("kind %s, of %s: %s", d.Kind, owner, d.Why), remedyOf(d), pageKinds})
 		}
 	}
 	found = append(found, converted(f)...)
@@ -200,7 +203,7 @@ func converted(f *Facts) []finding {
 			continue
 		}
 		found = append(found, finding{
-			Warning, "kind " + k.Name + ": a webhook converts its versions, and without its pods no object of the kind can be read",
+			check.Warn, "kind " + k.Name + ": a webhook converts its versions, and without its pods no object of the kind can be read",
 			`kubectl patch crd ` + k.Name + ` --type=json -p='[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'`, pageMetalLB,
 		})
 	}

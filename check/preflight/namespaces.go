@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/check"
 )
 
 // enforceLabel is the level of Pod Security of a namespace.
@@ -16,7 +17,7 @@ const enforceLabel = "pod-security.kubernetes.io/enforce"
 func namespacesExist(f *Facts) (string, []finding) {
 	var found []finding
 	there := 0
-	for _, name := range namespaces() {
+	for _, name := range Namespaces() {
 		ns := f.namespace(name)
 		if ns == nil {
 			continue
@@ -24,15 +25,15 @@ func namespacesExist(f *Facts) (string, []finding) {
 		there++
 		if ns.Status.Phase == corev1.NamespaceTerminating || ns.DeletionTimestamp != nil {
 			found = append(found, finding{
-				Failed, "namespace " + name + " is being deleted, with all in it; nothing can be made there",
+				check.Fail, "namespace " + name + " is being deleted, with all in it; nothing can be made there",
 				"kubectl get namespace " + name + " -o yaml says what it waits for", pageInstall,
 			})
 		}
 	}
-	if there == len(namespaces()) {
+	if there == len(Namespaces()) {
 		return fmt.Sprintf("all %d are there", there), found
 	}
-	return fmt.Sprintf("%d of %d are there, the others are installed", there, len(namespaces())), found
+	return fmt.Sprintf("%d of %d are there, the others are installed", there, len(Namespaces())), found
 }
 
 // podSecurity compares the levels of namespaces that are there with what pods need. The
@@ -46,12 +47,12 @@ func podSecurity(f *Facts) (string, []finding) {
 		case owner == "" || strings.HasPrefix(owner, "kubectl"):
 			// The apply sets it, or says that there is a conflict.
 			found = append(found, finding{
-				Warning, fmt.Sprintf("namespace %s enforces Pod Security %q, and speakers need the network of their node", ns.Name, level),
+				check.Warn, fmt.Sprintf("namespace %s enforces Pod Security %q, and speakers need the network of their node", ns.Name, level),
 				"kubectl label --overwrite namespace " + ns.Name + " " + enforceLabel + "=privileged", pageInstall,
 			})
 		default:
 			found = append(found, finding{
-				Failed, fmt.Sprintf("namespace %s enforces Pod Security %q by %s, and speakers need the network of their node", ns.Name, level, owner),
+				check.Fail, fmt.Sprintf("namespace %s enforces Pod Security %q by %s, and speakers need the network of their node", ns.Name, level, owner),
 				"let " + owner + " set " + enforceLabel + "=privileged", pageInstall,
 			})
 		}
@@ -59,7 +60,7 @@ func podSecurity(f *Facts) (string, []finding) {
 	if ns, routers := f.namespace(api.OperandNamespace), f.hostNetworked(); ns != nil && len(routers) > 0 {
 		if level := ns.Labels[enforceLabel]; level != "privileged" && level != "" {
 			found = append(found, finding{
-				Failed, fmt.Sprintf("namespace %s enforces Pod Security %q, and IngressController %s publishes by HostNetwork", ns.Name, level, most(routers)),
+				check.Fail, fmt.Sprintf("namespace %s enforces Pod Security %q, and IngressController %s publishes by HostNetwork", ns.Name, level, most(routers)),
 				"kubectl label --overwrite namespace " + ns.Name + " " + enforceLabel + "=privileged, and config/host-network in your kustomization", pagePublishing,
 			})
 		}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/check"
 )
 
 // port is one of a node.
@@ -24,7 +25,7 @@ func (p port) String() string { return fmt.Sprintf("%d/%s", p.number, p.protocol
 var speakerHolds = []port{{7472, corev1.ProtocolTCP}, {7946, corev1.ProtocolTCP}, {7946, corev1.ProtocolUDP}, {17472, corev1.ProtocolTCP}}
 
 // agentHolds are the ports of policy agents among themselves.
-var agentHolds = []port{{9443, corev1.ProtocolTCP}, {9444, corev1.ProtocolTCP}}
+var agentHolds = []port{{api.AgentPort, corev1.ProtocolTCP}, {api.AgentPort + 1, corev1.ProtocolTCP}}
 
 // taken are the ports of nodes that other programs have, with the names of their pods.
 func (f *Facts) taken() map[port][]string {
@@ -91,7 +92,7 @@ func speakerPorts(f *Facts) (string, []finding) {
 			for _, s := range f.Services[i].Spec.Ports {
 				if s.NodePort == p.number && (s.Protocol == p.protocol || s.Protocol == "" && p.protocol == corev1.ProtocolTCP) {
 					found = append(found, finding{
-						Failed, fmt.Sprintf("port %s of nodes, which speakers need, is a node port of service/%s/%s", p, f.Services[i].Namespace, f.Services[i].Name),
+						check.Fail, fmt.Sprintf("port %s of nodes, which speakers need, is a node port of service/%s/%s", p, f.Services[i].Namespace, f.Services[i].Name),
 						"give the Service another node port", pagePorts,
 					})
 				}
@@ -100,11 +101,11 @@ func speakerPorts(f *Facts) (string, []finding) {
 	}
 	for _, name := range sorted(held) {
 		n := finding{
-			Failed, fmt.Sprintf("ports of nodes that speakers need belong to %s: %s", name, joined(held[name])),
+			check.Fail, fmt.Sprintf("ports of nodes that speakers need belong to %s: %s", name, joined(held[name])),
 			"move that program to other ports, or leave the speakers out (chart: speaker.enabled=false)", pagePorts,
 		}
 		if metalLB(f, name) {
-			n.state, n.remedy, n.page = Warning, "delete MetalLB's speakers in the moment when Fairlead's are installed", pageMetalLB
+			n.state, n.remedy, n.page = check.Warn, "delete MetalLB's speakers in the moment when Fairlead's are installed", pageMetalLB
 		}
 		found = append(found, n)
 	}
@@ -131,7 +132,7 @@ func routerPorts(f *Facts) (string, []finding) {
 		for _, p := range ports {
 			for _, name := range taken[p] {
 				found = append(found, finding{
-					Failed, fmt.Sprintf("port %s, which IngressController %s wants by HostNetwork, belongs to %s", p, ic.Name, name),
+					check.Fail, fmt.Sprintf("port %s, which IngressController %s wants by HostNetwork, belongs to %s", p, ic.Name, name),
 					"set spec.endpointPublishingStrategy.hostNetwork to other ports, or keep its pods from these nodes", pagePublishing,
 				})
 			}
@@ -201,7 +202,7 @@ func nodePorts(f *Facts) (string, []finding) {
 	}
 	if nodePortRange-n < nodePortsNeeded {
 		return "", []finding{{
-			Warning, fmt.Sprintf("only %d node ports of the usual range are free, and each Service of a router needs some", nodePortRange-n),
+			check.Warn, fmt.Sprintf("only %d node ports of the usual range are free, and each Service of a router needs some", nodePortRange-n),
 			"set allocateLoadBalancerNodePorts: false on Services that need none, or widen --service-node-port-range of the API server", pagePorts,
 		}}
 	}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fairlead/fairlead/check"
 	"github.com/fairlead/fairlead/check/preflight"
 	"github.com/fairlead/fairlead/config"
 )
@@ -107,7 +108,7 @@ func indented(t *testing.T, r *preflight.Report) []byte {
 func pages(t *testing.T, r *preflight.Report) {
 	t.Helper()
 	for _, c := range r.Checks {
-		wrong := c.State == preflight.Failed || c.State == preflight.Warning
+		wrong := c.State == check.Fail || c.State == check.Warn
 		if wrong != (c.Remedy != "") || wrong != (c.Page != "") || c.Summary == "" {
 			t.Errorf("%+v", c)
 		}
@@ -315,7 +316,7 @@ func TestSchema(t *testing.T) {
 	}
 	want := []string{
 		"schema string", "verdict preflight.Verdict", "kubernetes string", "partial bool", "notes []string", "checks []preflight.Check", "kinds []preflight.Decision",
-		"id string", "state preflight.State", "summary string", "remedy string", "page string",
+		"id string", "state check.State", "summary string", "remedy string", "page string",
 		"kind string", "owner string", "here string", "then preflight.Then", "lost []string", "gained []string", "why string",
 	}
 	if d := cmp.Diff(want, got); d != "" {

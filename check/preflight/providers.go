@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/check"
 )
 
 // provider is another program that gives or announces addresses of Services.
@@ -43,7 +45,7 @@ func addressProviders(f *Facts) (string, []finding) {
 	var found []finding
 	if len(f.OtherMetalLB) > 0 {
 		found = append(found, finding{
-			Warning, "another MetalLB runs (" + most(f.OtherMetalLB) + "); Fairlead can be installed, and gives and announces no address until it is gone",
+			check.Warn, "another MetalLB runs (" + most(f.OtherMetalLB) + "); Fairlead can be installed, and gives and announces no address until it is gone",
 			"follow the steps of the page; do not delete MetalLB's manifest, with which all pools would go", pageMetalLB,
 		})
 	}
@@ -60,7 +62,7 @@ func addressProviders(f *Facts) (string, []finding) {
 		if len(names) > 0 {
 			slices.Sort(names)
 			found = append(found, finding{
-				Warning, fmt.Sprintf("%s is there (%s); two providers would give and announce addresses of the same Services", p.name, most(names)), p.remedy, pageProviders,
+				check.Warn, fmt.Sprintf("%s is there (%s); two providers would give and announce addresses of the same Services", p.name, most(names)), p.remedy, pageProviders,
 			})
 		}
 	}
@@ -95,14 +97,14 @@ func ingressClasses(f *Facts) (string, []finding) {
 		others = append(others, fmt.Sprintf("%s of %s", c.Name, c.Spec.Controller))
 		if c.Name == own {
 			found = append(found, finding{
-				Failed, fmt.Sprintf("IngressClass %s belongs to %s, and the operator cannot make its own of this name", own, c.Spec.Controller),
+				check.Fail, fmt.Sprintf("IngressClass %s belongs to %s, and the operator cannot make its own of this name", own, c.Spec.Controller),
 				"delete it, or give it another name", pageIngress,
 			})
 		}
 	}
 	if len(defaults) > 1 {
 		found = append(found, finding{
-			Warning, "several IngressClasses are the default: " + most(defaults) + "; which controller serves an Ingress without class is open",
+			check.Warn, "several IngressClasses are the default: " + most(defaults) + "; which controller serves an Ingress without class is open",
 			"leave the annotation " + networkingv1.AnnotationIsDefaultIngressClass + " on one of them", pageIngress,
 		})
 	}
@@ -119,7 +121,7 @@ func ingressClasses(f *Facts) (string, []finding) {
 func gatewayClasses(f *Facts) (string, []finding) {
 	var others []string
 	for _, c := range f.GatewayClasses {
-		if c.Controller != "fairlead.dev/gateway-controller" {
+		if c.Controller != string(gateway.ControllerName) {
 			others = append(others, fmt.Sprintf("%s of %s", c.Name, c.Controller))
 		}
 	}

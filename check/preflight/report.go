@@ -1,21 +1,13 @@
 package preflight
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/fairlead/fairlead/check"
+)
 
 // Schema names the form of a Report for programs.
 const Schema = "fairlead.dev/preflight/v1"
-
-// State is the outcome of a check.
-type State string
-
-// The states.
-const (
-	OK      State = "ok"
-	Warning State = "warning"
-	Failed  State = "failed"
-	// Unknown: something that the check needs could not be read.
-	Unknown State = "unknown"
-)
 
 // Verdict is the answer.
 type Verdict string
@@ -32,9 +24,9 @@ const (
 // Check is one line of the answer.
 type Check struct {
 	// ID is stable.
-	ID      string `json:"id"`
-	State   State  `json:"state"`
-	Summary string `json:"summary"`
+	ID      string      `json:"id"`
+	State   check.State `json:"state"`
+	Summary string      `json:"summary"`
 	// Remedy is what to do, and Page a page of the documentation; both are empty where
 	// nothing is wrong.
 	Remedy string `json:"remedy"`
@@ -55,7 +47,7 @@ type Report struct {
 
 // finding is what a rule found wrong.
 type finding struct {
-	state                 State
+	state                 check.State
 	summary, remedy, page string
 }
 
@@ -101,7 +93,7 @@ func Judge(f *Facts) *Report {
 		r.Kinds = decisions(f)
 	}
 	switch {
-	case r.Count(Failed) > 0:
+	case r.Count(check.Fail) > 0:
 		r.Verdict = NotReady
 	case f.gap(SourceVersion, SourceKinds, SourceRouteAPI, SourceRights) != "":
 		r.Verdict = Unclear
@@ -115,11 +107,11 @@ func (r rule) apply(f *Facts) []Check {
 	if why := f.gap(r.needs...); why != "" {
 		// What is wrong is wrong, whatever else could not be read.
 		if len(found) == 0 {
-			return []Check{{ID: r.id, State: Unknown, Summary: why}}
+			return []Check{{ID: r.id, State: check.Unknown, Summary: why}}
 		}
 	}
 	if len(found) == 0 {
-		return []Check{{ID: r.id, State: OK, Summary: good}}
+		return []Check{{ID: r.id, State: check.OK, Summary: good}}
 	}
 	var all []Check
 	for _, n := range found[:min(len(found), perRule)] {
@@ -128,7 +120,7 @@ func (r rule) apply(f *Facts) []Check {
 	if rest := len(found) - perRule; rest > 0 {
 		last := found[perRule]
 		for _, n := range found[perRule:] {
-			if n.state == Failed {
+			if n.state == check.Fail {
 				last = n
 			}
 		}
@@ -138,7 +130,7 @@ func (r rule) apply(f *Facts) []Check {
 }
 
 // Count returns how many checks have a state.
-func (r *Report) Count(state State) int {
+func (r *Report) Count(state check.State) int {
 	n := 0
 	for i := range r.Checks {
 		if r.Checks[i].State == state {

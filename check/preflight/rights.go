@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/check"
 )
 
 const (
@@ -32,8 +33,8 @@ func RightsNeeded() []Right {
 		{"apps", "deployments", []string{api.OperatorNamespace}},
 		{"apps", "daemonsets", []string{api.ProviderNamespace}},
 		{"", "serviceaccounts", []string{api.OperatorNamespace, api.OperandNamespace, api.ProviderNamespace}},
-		{rbacGroup, "roles", []string{api.OperatorNamespace, api.OperandNamespace, api.CanaryNamespace, api.ConfigNamespace, api.ProviderNamespace}},
-		{rbacGroup, "rolebindings", []string{api.OperatorNamespace, api.OperandNamespace, api.CanaryNamespace, api.ConfigNamespace, api.ProviderNamespace}},
+		{rbacGroup, "roles", Namespaces()},
+		{rbacGroup, "rolebindings", Namespaces()},
 		{"networking.k8s.io", "networkpolicies", []string{api.OperatorNamespace, api.OperandNamespace, api.CanaryNamespace, api.ProviderNamespace}},
 	} {
 		namespaces := o.namespaces
@@ -78,11 +79,11 @@ func rights(f *Facts) (string, []finding) {
 		for _, name := range names {
 			parts = append(parts, strings.Join(verbs[name], " or ")+" "+name)
 		}
-		found = append(found, finding{Failed, "you may not " + most(parts), remedy, pageRights})
+		found = append(found, finding{check.Fail, "you may not " + most(parts), remedy, pageRights})
 	}
 	if !escalates {
 		found = append(found, finding{
-			Warning, "you may not escalate and bind ClusterRoles: the API server refuses roles with rights that you lack yourself", remedy, pageRights,
+			check.Warn, "you may not escalate and bind ClusterRoles: the API server refuses roles with rights that you lack yourself", remedy, pageRights,
 		})
 	}
 	return good, found

@@ -10,7 +10,7 @@ import (
 // maxDepth bounds how deep schemas are compared; the API server takes no deeper ones of use.
 const maxDepth = 64
 
-// missing returns the fields of a kind that another version of the kind would drop, with
+// missing returns, never nil, the fields of a kind that another version of the kind would drop, with
 // the served versions that it has not. Fields have the form of `kubectl explain`, with
 // their version in front where the kind has several.
 func missing(of, in *apiextensionsv1.CustomResourceDefinition) []string {
@@ -34,7 +34,7 @@ func missing(of, in *apiextensionsv1.CustomResourceDefinition) []string {
 		}
 		compare(v.Schema.OpenAPIV3Schema, other.Schema.OpenAPIV3Schema, nil, func(path []string) { found[prefix+strings.Join(path, ".")] = true })
 	}
-	return sorted(found)
+	return append([]string{}, sorted(found)...)
 }
 
 func versionOf(k *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {

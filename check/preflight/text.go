@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/fairlead/fairlead/api/terminal"
+	"github.com/fairlead/fairlead/check"
 )
 
 // Text writes the answer for people. Each line is safe for a terminal.
@@ -57,14 +58,14 @@ func row(w io.Writer, cells ...string) {
 func (r *Report) headline() string {
 	text := map[Verdict]string{Ready: "READY", NotReady: "NOT READY", Unclear: "UNKNOWN: too much could not be read"}[r.Verdict]
 	var counts []string
-	for _, state := range []State{Failed, Warning} {
-		switch n := r.Count(state); {
-		case n == 0:
-		case state == Warning && n > 1:
-			counts = append(counts, fmt.Sprintf("%d warnings", n))
-		default:
-			counts = append(counts, fmt.Sprintf("%d %s", n, state))
-		}
+	if n := r.Count(check.Fail); n > 0 {
+		counts = append(counts, fmt.Sprintf("%d failed", n))
+	}
+	switch n := r.Count(check.Warn); {
+	case n == 1:
+		counts = append(counts, "1 warning")
+	case n > 1:
+		counts = append(counts, fmt.Sprintf("%d warnings", n))
 	}
 	if len(counts) > 0 {
 		text += ": " + strings.Join(counts, ", ")

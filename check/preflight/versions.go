@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/check"
 )
 
 const (
@@ -38,11 +39,11 @@ func kubernetes(f *Facts) (string, []finding) {
 	}
 	v, err := version.ParseGeneric(f.Kubernetes)
 	if err != nil {
-		return "", []finding{{Warning, fmt.Sprintf("the API server calls its version %q, which cannot be compared; needed is %s", f.Kubernetes, oldest), "kubectl version", pageInstall}}
+		return "", []finding{{check.Warn, fmt.Sprintf("the API server calls its version %q, which cannot be compared; needed is %s", f.Kubernetes, oldest), "kubectl version", pageInstall}}
 	}
 	if !v.AtLeast(version.MustParseGeneric(oldest)) {
 		return "", []finding{{
-			Failed, fmt.Sprintf("Kubernetes is %s; the admission policies that protect hosts and Secrets need %s", f.Kubernetes, oldest),
+			check.Fail, fmt.Sprintf("Kubernetes is %s; the admission policies that protect hosts and Secrets need %s", f.Kubernetes, oldest),
 			"update Kubernetes", pageInstall,
 		}}
 	}
@@ -55,7 +56,7 @@ func policyKinds(f *Facts) (string, []finding) {
 	}
 	if !slices.Contains(f.PolicyKinds, "validatingadmissionpolicies") {
 		return "", []finding{{
-			Failed, "the API server does not serve ValidatingAdmissionPolicies (admissionregistration.k8s.io/v1), which protect hosts and Secrets",
+			check.Fail, "the API server does not serve ValidatingAdmissionPolicies (admissionregistration.k8s.io/v1), which protect hosts and Secrets",
 			"remove the flag of the API server that switches them off, or update Kubernetes", pageInstall,
 		}}
 	}
@@ -64,7 +65,7 @@ func policyKinds(f *Facts) (string, []finding) {
 	}
 	if v, err := version.ParseGeneric(f.Kubernetes); err == nil && v.AtLeast(version.MustParseGeneric(mutating)) {
 		return "", []finding{{
-			Warning, "the API server does not serve MutatingAdmissionPolicies, although its version has them; install.yaml is refused",
+			check.Warn, "the API server does not serve MutatingAdmissionPolicies, although its version has them; install.yaml is refused",
 			"apply install-compat.yaml, or switch them on", pageInstall,
 		}}
 	}
@@ -86,7 +87,7 @@ func installed(f *Facts) (string, []finding) {
 		}
 		if image == "" {
 			return "", []finding{{
-				Failed, "Deployment ingress-operator in namespace " + api.OperatorNamespace + " has no container operator, so it is another program's (" + Owner(d) + ")",
+				check.Fail, "Deployment ingress-operator in namespace " + api.OperatorNamespace + " has no container operator, so it is another program's (" + Owner(d) + ")",
 				"remove that program, or keep Fairlead out of this cluster", pageOpenShift,
 			}}
 		}
@@ -114,14 +115,14 @@ func gatewayAPI(f *Facts) (string, []finding) {
 	case 1:
 	default:
 		return "", []finding{{
-			Warning, "the kinds of the Gateway API are of different versions: " + strings.Join(sorted(versions), ", "),
+			check.Warn, "the kinds of the Gateway API are of different versions: " + strings.Join(sorted(versions), ", "),
 			"install all of them from one version", pageGateway,
 		}}
 	}
 	bundle := sorted(versions)[0]
 	if !gateway.BundleServed(bundle) {
 		return "", []finding{{
-			Warning, fmt.Sprintf("the kinds of the Gateway API have version %s; served are v1.%d to v1.%d, so GatewayClasses are not accepted", bundle, gateway.LeastBundleMinor, gateway.MostBundleMinor),
+			check.Warn, fmt.Sprintf("the kinds of the Gateway API have version %s; served are v1.%d to v1.%d, so GatewayClasses are not accepted", bundle, gateway.LeastBundleMinor, gateway.MostBundleMinor),
 			"update them if you want Gateways, with the other programs that use them; Routes and Ingresses are not concerned", pageGateway,
 		}}
 	}

@@ -9,20 +9,23 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/check"
 )
 
 // written are what an installation writes, and then users, operators and Kubernetes for it.
 func written() []Right {
 	all := RightsNeeded()
-	for _, name := range namespaces()[:3] {
+	for _, name := range []string{api.OperatorNamespace, api.OperandNamespace, api.CanaryNamespace} {
 		all = append(all, Right{"", "pods", "create", name}, Right{"", "services", "create", name})
 	}
 	return append(all,
-		Right{"", "pods", "create", namespaces()[4]},
-		Right{"operator.openshift.io", "ingresscontrollers", "create", namespaces()[0]},
+		Right{"", "pods", "create", api.ProviderNamespace},
+		Right{"operator.openshift.io", "ingresscontrollers", "create", api.OperatorNamespace},
 		Right{"route.openshift.io", "routes", "create", "*"},
-		Right{"metallb.io", "ipaddresspools", "create", namespaces()[4]},
-		Right{"metallb.io", "bgppeers", "create", namespaces()[4]},
+		Right{"metallb.io", "ipaddresspools", "create", api.ProviderNamespace},
+		Right{"metallb.io", "bgppeers", "create", api.ProviderNamespace},
 	)
 }
 
@@ -47,14 +50,14 @@ func webhooks(f *Facts) (string, []finding) {
 		}
 		if s := w.ClientConfig.Service; s != nil && !slices.Contains(f.ReadyServices, s.Namespace+"/"+s.Name) {
 			found = append(found, finding{
-				Failed, fmt.Sprintf("%s: webhook %s decides about %s, and no pod of its Service %s/%s is ready: the API server refuses all of them", w.Configuration, w.Name, most(what), s.Namespace, s.Name),
+				check.Fail, fmt.Sprintf("%s: webhook %s decides about %s, and no pod of its Service %s/%s is ready: the API server refuses all of them", w.Configuration, w.Name, most(what), s.Namespace, s.Name),
 				"repair its program, or, if that is gone: kubectl delete " + strings.Replace(w.Configuration, "/", " ", 1), pageWebhooks,
 			})
 			continue
 		}
 		if slices.ContainsFunc(what, func(s string) bool { return strings.HasSuffix(s, ".metallb.io") }) {
 			found = append(found, finding{
-				Warning, fmt.Sprintf("%s: webhook %s of MetalLB decides about %s, and refuses every change once MetalLB is gone", w.Configuration, w.Name, most(what)),
+				check.Warn, fmt.Sprintf("%s: webhook %s of MetalLB decides about %s, and refuses every change once MetalLB is gone", w.Configuration, w.Name, most(what)),
 				"kubectl delete " + strings.Replace(w.Configuration, "/", " ", 1), pageMetalLB,
 			})
 		}

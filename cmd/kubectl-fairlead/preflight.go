@@ -17,14 +17,14 @@ func (c *command) preflightCommand() *cobra.Command {
 the kinds, ports of nodes, other providers of addresses, other Ingress controllers, your rights, Pod Security and webhooks. It changes
 nothing, and needs nothing of Fairlead in the cluster.
 
-Each line is ok, warning or failed, with what to do and the page that says more. What your rights do not let it read is unknown, and
+Each line is ok, warn or fail, with what to do and the page that says more. What your rights do not let it read is unknown, and
 a note.
 
 Exit code: 0 it may be installed, perhaps with warnings, 1 something has failed, 2 wrong arguments or too much could not be read.`,
 		Example: `  kubectl fairlead preflight
   kubectl fairlead preflight --context production
   kubectl fairlead preflight -o yaml
-  kubectl fairlead preflight -o json | jq -r '.checks[] | select(.state == "failed") | .summary'`,
+  kubectl fairlead preflight -o json | jq -r '.checks[] | select(.state == "fail") | .summary'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o := c.addFlags(cmd)

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fairlead/fairlead/check"
 	"github.com/fairlead/fairlead/check/preflight"
 )
 
@@ -30,7 +31,7 @@ func TestPreflightWithoutRights(t *testing.T) {
 		if r.Schema != preflight.Schema || r.Verdict != preflight.Unclear || !r.Partial || len(r.Notes) < 10 {
 			t.Errorf("%s: %+v", form, r)
 		}
-		if r.Count(preflight.Failed)+r.Count(preflight.Warning) > 0 {
+		if r.Count(check.Fail)+r.Count(check.Warn) > 0 {
 			t.Errorf("%s: something was judged that was not read: %+v", form, r.Checks)
 		}
 	}

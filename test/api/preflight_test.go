@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/fairlead/fairlead/check"
 	"github.com/fairlead/fairlead/check/collect"
 	"github.com/fairlead/fairlead/check/preflight"
 	"github.com/fairlead/fairlead/test/cluster"
@@ -94,12 +95,12 @@ func TestPreflight(t *testing.T) {
 	p := &preflights{t: t, server: own}
 
 	r := p.as(ctx, "")
-	p.is(r, preflight.Ready, "kubernetes", preflight.OK, "admission-policies", preflight.OK, "kinds", preflight.OK, "rights", preflight.OK, "webhooks", preflight.OK)
+	p.is(r, preflight.Ready, "kubernetes", check.OK, "admission-policies", check.OK, "kinds", check.OK, "rights", check.OK, "webhooks", check.OK)
 	p.then(r, preflight.Install, "routes.route.openshift.io", "ipaddresspools.metallb.io")
 
 	apply(foreignKinds)
 	r = p.as(ctx, "")
-	p.is(r, preflight.NotReady, "kinds", preflight.Failed, "gateway-api", preflight.Warning, "webhooks", preflight.Failed, "rights", preflight.OK)
+	p.is(r, preflight.NotReady, "kinds", check.Fail, "gateway-api", check.Warn, "webhooks", check.Fail, "rights", check.OK)
 	p.then(r, preflight.Leave, "ipaddresspools.metallb.io")
 	if i := slices.IndexFunc(r.Kinds, func(d preflight.Decision) bool { return d.Kind == "ipaddresspools.metallb.io" }); !slices.Equal(r.Kinds[i].Lost, []string{"spec.mood"}) {
 		t.Errorf("%+v", r.Kinds[i])
@@ -107,7 +108,7 @@ func TestPreflight(t *testing.T) {
 
 	// A user without rights may ask for them, and for the version; nothing else is judged.
 	r = p.as(ctx, "preflight-visitor")
-	p.is(r, preflight.NotReady, "kubernetes", preflight.OK, "rights", preflight.Failed, "kinds", preflight.Unknown, "webhooks", preflight.Unknown, "speaker-ports", preflight.Unknown)
+	p.is(r, preflight.NotReady, "kubernetes", check.OK, "rights", check.Fail, "kinds", check.Unknown, "webhooks", check.Unknown, "speaker-ports", check.Unknown)
 	if !r.Partial || len(r.Kinds) > 0 || len(r.Notes) < 8 {
 		t.Errorf("%+v", r)
 	}
@@ -122,7 +123,7 @@ func TestPreflight(t *testing.T) {
 		}
 	}
 	r = p.as(ctx, "")
-	p.is(r, preflight.Ready, "kinds", preflight.OK)
+	p.is(r, preflight.Ready, "kinds", check.OK)
 	p.then(r, preflight.Keep, "routes.route.openshift.io", "ingresscontrollers.operator.openshift.io", "routepolicies.fairlead.dev")
 	p.then(r, preflight.Install, "ipaddresspools.metallb.io")
 	if _, err := own.Kubectl(ctx, "patch", "crd", "dnsrecords.ingress.operator.openshift.io", "--type=json", "-p",
@@ -140,7 +141,7 @@ func TestPreflight(t *testing.T) {
 	})
 	apply(routesElsewhere)
 	r = p.as(ctx, "")
-	p.is(r, preflight.NotReady, "openshift", preflight.Failed)
+	p.is(r, preflight.NotReady, "openshift", check.Fail)
 	p.then(r, preflight.Leave, "routes.route.openshift.io", "ingresscontrollers.operator.openshift.io")
 }
 

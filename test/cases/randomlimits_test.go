@@ -104,7 +104,7 @@ func TestSharedOracle(t *testing.T) {
 		{time.Millisecond, time.Millisecond, 200, "-", false},
 		{time.Millisecond, time.Millisecond, 429, "limits", true},
 		{time.Millisecond, time.Millisecond, 200, "-", true},              // which is wrong
-		{4990 * time.Millisecond, 10 * time.Millisecond, 200, "-", false}, // nobody knows
+		{4990 * time.Millisecond, 10 * time.Millisecond, 200, "-", false}, // either way: the window just ends
 		{time.Millisecond, time.Millisecond, 429, "limits", true},
 		{time.Minute, time.Millisecond, 429, "limits", false}, // which is wrong
 	} {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead/fairlead/check"
 	"github.com/fairlead/fairlead/check/preflight"
 )
 
@@ -87,7 +88,7 @@ var privateKey = regexp.MustCompile(`PRIVATE KEY-----\s*[A-Za-z0-9+/]{16}`)
 func TestPreflight(t *testing.T) {
 	out, errs, code := pluginOn(t, "preflight")
 	t.Log(out)
-	if code != 0 || !strings.HasPrefix(out, "READY") || strings.Contains(out, string(preflight.Unknown)) || !strings.Contains(out, "an upgrade: the operator runs ") {
+	if code != 0 || !strings.HasPrefix(out, "READY") || strings.Contains(out, string(check.Unknown)) || !strings.Contains(out, "an upgrade: the operator runs ") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
