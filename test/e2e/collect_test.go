@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/check"
-	"github.com/fairlead/fairlead/check/preflight"
 )
 
 // pluginOn runs the program for users on the host client, and returns its output, what it
