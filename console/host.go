@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ type hostPage struct {
 	// Routes are those of the host, in the order in which they are tried; those that are not
 	// served come last.
 	Routes bounded[explain.Row]
+	// Gateways are what routes of Gateways ask for at the host.
+	Gateways bounded[explain.HostReach]
 	// Certificate is what clients of the host are shown; empty if the router ends no TLS.
 	Certificate string
 	Plain, TLS  string // URLs to ask
@@ -26,8 +29,9 @@ func (v *visit) host(name string) answer {
 	name = strings.ToLower(name)
 	data := hostPage{Host: name, Plain: "http://" + name + "/", TLS: "https://" + name + "/"}
 	var rows []explain.Row
+	var reaches []explain.HostReach
 	v.ask(v.world, func(s *explain.Snapshot) {
-		rows = s.RowsOf(name)
+		rows, reaches = s.RowsOf(name), s.HostReaches(name)
 		// A Route that is refused may have a host that no client can ask for.
 		if secure, err := explain.ParseRequest(explain.RequestArgs{URL: data.TLS}); err == nil {
 			if c := s.Explain(secure).Certificate; c != nil {
@@ -35,7 +39,8 @@ func (v *visit) host(name string) answer {
 			}
 		}
 	})
-	if len(rows) == 0 {
+	rows = append(rows, v.world.unserved(name)...)
+	if len(rows) == 0 && len(reaches) == 0 {
 		return missing("No Route has host " + name + ".")
 	}
 	for i := range rows {
@@ -45,6 +50,18 @@ func (v *visit) host(name string) answer {
 			data.Owner, data.Since = r.Namespace, r.Created
 		}
 	}
-	data.Routes = boundedList(rows)
+	data.Routes, data.Gateways = boundedList(rows), boundedList(reaches)
 	return answer{name: "host", title: "Host " + name, data: data, line: Line{Command: "explain", Subject: data.TLS}}
+}
+
+// unserved lists the routes of Gateways that name a host and are not served.
+func (w *world) unserved(host string) (rows []explain.Row) {
+	for i := range w.rows {
+		r := &w.rows[i]
+		named := slices.ContainsFunc(r.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+		if named && (r.State == explain.RowRefused || r.State == explain.RowNotSelected) {
+			rows = append(rows, *r)
+		}
+	}
+	return rows
 }

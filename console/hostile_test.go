@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/router/explain"
 )
@@ -56,6 +57,7 @@ func hostileObjects() *explain.Objects {
 	route("owner", func(r *routev1.Route) {
 		r.OwnerReferences = []metav1.OwnerReference{{Kind: "Ingress", Name: evil("ingress"), Controller: new(true)}}
 	})
+	hostileGateways(o)
 	return o
 }
 
@@ -78,7 +80,7 @@ func TestHostileTexts(t *testing.T) {
 	if pages < 20 {
 		t.Errorf("only %d pages", pages)
 	}
-	for mark := range strings.FieldsSeq("name namespace host path label labelvalue service annotation value timeout balance termination router reason message ingress") {
+	for mark := range strings.FieldsSeq("name namespace host path label labelvalue service annotation value timeout balance termination router reason message ingress gwname gwhost gwclass gwstatus gwlistener gwaddress rname rhost rpath rheader rservice rparent rsection rstatus rannotation setname lname") {
 		if !found[mark] {
 			t.Errorf("the hostile %s is on no page: the test proves nothing of it", mark)
 		}
@@ -104,6 +106,7 @@ func TestKeysAreNotShown(t *testing.T) {
 	key := func(mark string) string {
 		return "-----BEGIN RSA PRIVATE KEY-----\n" + mark + "\n-----END RSA PRIVATE KEY-----\n"
 	}
+	const gatewayKeys = 3
 	const cut = "-----BEGIN EC PRIVATE KEY-----\\nSECRET" // as JSON in an annotation has it, without end
 	o := explain.NewObjects()
 	o.Add(&routev1.Route{
@@ -115,7 +118,18 @@ func TestKeysAreNotShown(t *testing.T) {
 			TLS: &routev1.TLSConfig{Termination: "edge", Key: "SECRET, and not even PEM", Certificate: key("SECRET"), CACertificate: key("SECRET"), DestinationCACertificate: key("SECRET")},
 		},
 	})
+	o.Add(&gatewayv1.HTTPRoute{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r", Annotations: map[string]string{
+			corev1.LastAppliedConfigAnnotation: `{"key":"SECRET"}`, "note": cut, "more": "before " + key("SECRET") + " after",
+		}},
+		Spec: gatewayv1.HTTPRouteSpec{Rules: []gatewayv1.HTTPRouteRule{{Filters: []gatewayv1.HTTPRouteFilter{{
+			Type: gatewayv1.HTTPRouteFilterRequestHeaderModifier, RequestHeaderModifier: &gatewayv1.HTTPHeaderFilter{Set: []gatewayv1.HTTPHeader{{Name: "key", Value: key("SECRET")}}},
+		}}}}},
+	})
 	b := newBed(t, decided(t, o), true)
+	if text := content(t, b.page("httproutes/ns/r", 200)); strings.Count(text, "(a private key, which is not shown)") != gatewayKeys || !strings.Contains(text, "before ") {
+		t.Errorf("HTTPRoute: %s", text)
+	}
 	b.crawl(func(path string, root *html.Node) {
 		if strings.Contains(textOf(root), "SECRET") {
 			t.Errorf("%s: a key is shown", path)

@@ -17,8 +17,26 @@ import (
 // pageRows is how many rows a page shows at most.
 const pageRows = 200
 
-// list is a choice of Routes: what is in the URL of the page.
+// listKind is what a list is of.
+type listKind int
+
+const (
+	// routeList is that of Routes and routes of Gateways, listenerList that of listeners.
+	routeList listKind = iota
+	listenerList
+)
+
+// kinds are those of the objects that the list has.
+func (k listKind) kinds() []string {
+	if k == listenerList {
+		return explain.ListenerKinds()
+	}
+	return explain.ListedKinds()
+}
+
+// list is a choice of Routes or listeners: what is in the URL of the page.
 type list struct {
+	of listKind
 	// text is the search as it was typed, query as it was understood; err says what is
 	// wrong with it, and then no Route is chosen.
 	text  string
@@ -38,8 +56,8 @@ type column struct {
 	compare     func(a, b *explain.Row) int
 }
 
-// columns are those of the list of Routes, in order.
-func columns() []column {
+// columns are those of a list, in order.
+func (k listKind) columns() []column {
 	stateOrder := func(r *explain.Row) int { return slices.Index(explain.RowStates(), r.State) }
 	pods := func(r *explain.Row) int {
 		if r.Pods == nil {
@@ -47,25 +65,46 @@ func columns() []column {
 		}
 		return *r.Pods
 	}
+	host := func(a, b *explain.Row) int {
+		return cmp.Or(cmp.Compare(a.Route.Host, b.Route.Host), cmp.Compare(a.Route.Path, b.Route.Path))
+	}
+	cert := column{"cert", "Certificate", func(a, b *explain.Row) int { return cmp.Compare(a.Certificate, b.Certificate) }}
+	if k == listenerList {
+		return []column{
+			{"state", "State", func(a, b *explain.Row) int { return cmp.Compare(stateOrder(a), stateOrder(b)) }},
+			{"route", "Gateway or ListenerSet", func(_, _ *explain.Row) int { return 0 }},
+			{"listener", "Listener", func(a, b *explain.Row) int { return cmp.Compare(a.Listener, b.Listener) }},
+			{"host", "Host", host},
+			{"protocol", "Protocol", func(a, b *explain.Row) int { return cmp.Compare(a.Protocol, b.Protocol) }},
+			{"port", "Port", func(a, b *explain.Row) int { return cmp.Compare(a.Port, b.Port) }},
+			{"attached", "Routes", func(a, b *explain.Row) int { return cmp.Compare(attached(a), attached(b)) }},
+			cert,
+		}
+	}
 	return []column{
 		{"state", "State", func(a, b *explain.Row) int { return cmp.Compare(stateOrder(a), stateOrder(b)) }},
 		{"route", "Route", func(_, _ *explain.Row) int { return 0 }},
-		{"host", "Host and path", func(a, b *explain.Row) int {
-			return cmp.Or(cmp.Compare(a.Route.Host, b.Route.Host), cmp.Compare(a.Route.Path, b.Route.Path))
-		}},
+		{"host", "Host and path", host},
 		{"tls", "TLS", func(a, b *explain.Row) int { return cmp.Compare(termination(a), termination(b)) }},
 		{"pods", "Pods", func(a, b *explain.Row) int { return cmp.Compare(pods(a), pods(b)) }},
-		{"cert", "Certificate", func(a, b *explain.Row) int { return cmp.Compare(a.Certificate, b.Certificate) }},
+		cert,
 	}
 }
 
+func attached(r *explain.Row) int {
+	if r.Attached == nil {
+		return -1
+	}
+	return *r.Attached
+}
+
 // readList reads the choice of a URL. Unknown values are as if they were not there.
-func readList(v url.Values) list {
-	l := list{text: v.Get("q"), sort: v.Get("sort"), page: 1}
-	l.query, l.err = parseQuery(l.text)
+func readList(v url.Values, of listKind) list {
+	l := list{of: of, text: v.Get("q"), sort: v.Get("sort"), page: 1}
+	l.query, l.err = parseQuery(l.text, of)
 	name, down := strings.CutPrefix(l.sort, "-")
 	l.sort, l.down = "route", false
-	for _, c := range columns() {
+	for _, c := range of.columns() {
 		if c.Name == name {
 			l.sort, l.down = name, down
 		}
@@ -110,10 +149,10 @@ func (l list) choose(rows []explain.Row) []*explain.Row {
 			chosen = append(chosen, &rows[i])
 		}
 	}
-	all := columns()
+	all := l.of.columns()
 	by := all[slices.IndexFunc(all, func(c column) bool { return c.Name == l.sort })].compare
 	slices.SortStableFunc(chosen, func(a, b *explain.Row) int {
-		n := cmp.Or(by(a, b), cmp.Compare(a.Route.Namespace, b.Route.Namespace), cmp.Compare(a.Route.Name, b.Route.Name))
+		n := cmp.Or(by(a, b), cmp.Compare(a.Route.Namespace, b.Route.Namespace), cmp.Compare(a.Route.Name, b.Route.Name), cmp.Compare(a.Kind, b.Kind))
 		if l.down {
 			return -n
 		}
@@ -168,7 +207,7 @@ func writeJSON(w io.Writer, chosen []*explain.Row, notes []string) error {
 // writeCSV writes a list of Routes for a spreadsheet.
 func writeCSV(w io.Writer, chosen []*explain.Row) error {
 	out := csv.NewWriter(w)
-	rows := [][]string{{"namespace", "name", "state", "host", "path", "tls", "pods", "certificate", "reasons", "why", "services"}}
+	rows := [][]string{{"namespace", "name", "state", "host", "path", "tls", "pods", "certificate", "reasons", "why", "services", "kind", "gateways"}}
 	for _, r := range chosen {
 		pods := ""
 		if r.Pods != nil {
@@ -179,8 +218,8 @@ func writeCSV(w io.Writer, chosen []*explain.Row) error {
 			reasons = append(reasons, string(reason))
 		}
 		rows = append(rows, []string{
-			r.Route.Namespace, r.Route.Name, string(r.State), r.Route.Host, r.Route.Path, termination(r), pods, r.Certificate,
-			strings.Join(reasons, " "), r.Why, strings.Join(r.Services, " "),
+			r.Route.Namespace, r.Route.Name, string(r.State), hostsOf(r), r.Route.Path, termination(r), pods, r.Certificate,
+			strings.Join(reasons, " "), r.Why, strings.Join(r.Services, " "), r.Kind, strings.Join(r.Parents, " "),
 		})
 	}
 	for _, row := range rows {
@@ -193,6 +232,14 @@ func writeCSV(w io.Writer, chosen []*explain.Row) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// hostsOf are the hosts of a row, as one text.
+func hostsOf(r *explain.Row) string {
+	if len(r.Hosts) > 1 {
+		return strings.Join(r.Hosts, " ")
+	}
+	return r.Route.Host
 }
 
 // cell keeps a spreadsheet from taking a tenant's text for a formula.

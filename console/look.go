@@ -136,14 +136,17 @@ func short(v any) string {
 
 func (l *look) functions() template.FuncMap {
 	return template.FuncMap{
-		"short":  short,
-		"link":   l.link,
-		"static": func(name string) string { return l.base + "static/" + l.names[name] },
-		"text":   func(v any) string { return fmt.Sprint(v) },
-		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"ago":    func(t time.Time) string { return relative(t.Sub(l.now())) },
-		"count":  func(n *int) int { return *n },
-		"lower":  strings.ToLower,
+		"short":    short,
+		"link":     l.link,
+		"static":   func(name string) string { return l.base + "static/" + l.names[name] },
+		"text":     func(v any) string { return fmt.Sprint(v) },
+		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"ago":      func(t time.Time) string { return relative(t.Sub(l.now())) },
+		"count":    func(n *int) int { return *n },
+		"lower":    strings.ToLower,
+		"page":     pageOf,
+		"searched": func(action string, of routesPage) searched { return searched{action, of} },
+		"object":   l.objectLink,
 	}
 }
 
@@ -155,6 +158,18 @@ func (l *look) link(parts ...any) string {
 		b.WriteString("/" + url.PathEscape(fmt.Sprint(p)))
 	}
 	return b.String()
+}
+
+// objectLink is the page of an object that is written as "kind/namespace/name", with more
+// after "#" or ":", or empty if its kind has none.
+func (l *look) objectLink(text string) string {
+	parts := strings.SplitN(text, "/", 3)
+	if len(parts) != 3 || objectKinds()[parts[0]+"s"] == "" {
+		return ""
+	}
+	name, _, _ := strings.Cut(parts[2], "#")
+	name, _, _ = strings.Cut(name, ":")
+	return l.link(parts[0]+"s", parts[1], name)
 }
 
 // relative says how long ago a time was, or how long it is until then.

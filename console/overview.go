@@ -11,7 +11,9 @@ import (
 // overviewPage is the first page.
 type overviewPage struct {
 	Routes, Hosts int
-	Counts        []stateCount
+	// Listeners are those of Gateways, Refused those of them that are not served.
+	Listeners, Refused int
+	Counts             []stateCount
 	// Worst are Routes that are not served, or closed; More is how many others there are.
 	Worst []*explain.Row
 	More  int
@@ -35,10 +37,21 @@ const worstShown = 20
 // overview is the verdict, and what is wrong.
 func (v *visit) overview() answer {
 	data := overviewPage{Routes: len(v.world.rows), Counts: countStates(v.world.rows)}
+	data.Listeners = len(v.world.listeners)
+	for i := range v.world.listeners {
+		if v.world.listeners[i].State == explain.RowRefused {
+			data.Refused++
+		}
+	}
 	hosts := map[string]bool{}
 	for i := range v.world.rows {
 		r := &v.world.rows[i]
-		hosts[r.Route.Host] = true
+		if r.Route.Host != "" {
+			hosts[r.Route.Host] = true
+		}
+		for _, h := range r.Hosts {
+			hosts[h] = true
+		}
 		if r.State != explain.RowRefused && r.State != explain.RowClosed && r.State != explain.RowLastGood {
 			continue
 		}

@@ -56,7 +56,7 @@ type entry struct{ Name, Title, Key string }
 
 // menu are the pages, in order.
 func menu() []entry {
-	return []entry{{"", "Overview", "o"}, {"routes", "Routes", "r"}, {"ask", "Ask a URL", "a"}, {"certs", "Certificates", "c"}, {"settings", "Settings", "s"}}
+	return []entry{{"", "Overview", "o"}, {"routes", "Routes", "r"}, {"gateways", "Gateways", "w"}, {"ask", "Ask a URL", "a"}, {"certs", "Certificates", "c"}, {"settings", "Settings", "s"}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -101,6 +101,10 @@ func (v *visit) answer(name string) answer {
 		return v.settings()
 	case name == "routes" && n == 0:
 		return v.routes()
+	case name == "gateways" && n == 0:
+		return v.gateways()
+	case objectKinds()[name] != "" && n == 2:
+		return v.gatewayObject(objectKinds()[name], v.parts[0], v.parts[1])
 	case name == "routes" && n == 2:
 		return v.route(v.parts[0], v.parts[1])
 	case name == "hosts" && n == 1:

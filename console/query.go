@@ -26,24 +26,36 @@ type query []term
 
 // queryKeys are the words before a colon, and what they search in. Those with choices
 // compare whole words; "ns" does, too, as long as the value has no "*".
-func queryKeys() map[string]queryKey {
-	states := []string{}
+func queryKeys(of listKind) map[string]queryKey {
+	states, kinds := []string{}, []string{}
 	for _, s := range explain.RowStates() {
 		states = append(states, string(s))
 	}
-	return map[string]queryKey{
+	for _, k := range of.kinds() {
+		kinds = append(kinds, strings.ToLower(k))
+	}
+	keys := map[string]queryKey{
+		"kind":    {about: "the kind", choices: kinds},
 		"ns":      {about: "the namespace"},
 		"name":    {about: "a part of the name"},
 		"host":    {about: "a part of the host"},
 		"path":    {about: "a part of the path"},
 		"service": {about: "a part of the name of a Service"},
 		"ingress": {about: "a part of the name of the Ingress that the Route was made of"},
+		"gateway": {about: "a part of the Gateways and ListenerSets that it is of, such as infra/web"},
 		"reason":  {about: "a part of the reason of a finding"},
 		"state":   {about: "what becomes of it", choices: states},
 		"tls":     {about: "where TLS ends", choices: []string{"none", "edge", "reencrypt", "passthrough"}},
 		"pods":    {about: "whether a pod is ready", choices: []string{"some", "none", "unknown"}},
 		"cert":    {about: "the state of its certificate, such as ok or Expired"},
 	}
+	if of == listenerList {
+		for _, of := range []string{"path", "service", "ingress", "pods"} {
+			delete(keys, of)
+		}
+		keys["listener"] = queryKey{about: "a part of the name of the listener"}
+	}
+	return keys
 }
 
 type queryKey struct {
@@ -54,7 +66,7 @@ type queryKey struct {
 // parseQuery reads a search: words, and terms such as host:shop, state:refused or -ns:test,
 // separated by spaces. Double quotes keep a text with spaces or colons together. The error
 // says what to write instead.
-func parseQuery(text string) (query, error) {
+func parseQuery(text string, of listKind) (query, error) {
 	if len(text) > queryBytes {
 		return nil, fmt.Errorf("the search is longer than %d characters", queryBytes)
 	}
@@ -65,7 +77,7 @@ func parseQuery(text string) (query, error) {
 	if len(words) > queryTerms {
 		return nil, fmt.Errorf("the search has more than %d words", queryTerms)
 	}
-	keys := queryKeys()
+	keys := queryKeys(of)
 	var q query
 	for _, w := range words {
 		t, err := w.term(keys)
@@ -164,7 +176,13 @@ func (t term) matches(r *explain.Row) bool {
 	in := func(text string) bool { return strings.Contains(strings.ToLower(text), t.value) }
 	switch t.key {
 	case "":
-		return in(r.Route.Namespace+"/"+r.Route.Name) || in(r.Route.Host+r.Route.Path)
+		return in(r.Route.Namespace+"/"+r.Route.Name) || in(r.Route.Host+r.Route.Path) || inAny(r.Hosts, in) || inAny(r.Paths, in) || in(r.Listener)
+	case "kind":
+		return strings.EqualFold(r.Kind, t.value)
+	case "gateway":
+		return inAny(r.Parents, in) || r.Kind == "Gateway" && in(r.Route.Namespace+"/"+r.Route.Name)
+	case "listener":
+		return in(r.Listener)
 	case "ns":
 		if strings.Contains(t.value, "*") {
 			return between(strings.Split(t.value, "*"), strings.ToLower(r.Route.Namespace))
@@ -173,9 +191,9 @@ func (t term) matches(r *explain.Row) bool {
 	case "name":
 		return in(r.Route.Name)
 	case "host":
-		return in(r.Route.Host)
+		return in(r.Route.Host) || inAny(r.Hosts, in)
 	case "path":
-		return in(r.Route.Path)
+		return in(r.Route.Path) || inAny(r.Paths, in)
 	case "service":
 		return slices.ContainsFunc(r.Services, in)
 	case "ingress":
@@ -197,6 +215,8 @@ func (t term) matches(r *explain.Row) bool {
 		return strings.EqualFold(r.Certificate, t.value)
 	}
 }
+
+func inAny(all []string, in func(string) bool) bool { return slices.ContainsFunc(all, in) }
 
 // between reports whether a text is made of parts with anything between them.
 func between(parts []string, text string) bool {

@@ -44,7 +44,7 @@ func TestQuery(t *testing.T) {
 		{`name:"sh"`, "shop"},
 		{"nothing", ""},
 	} {
-		q, err := parseQuery(test.text)
+		q, err := parseQuery(test.text, routeList)
 		if err != nil {
 			t.Errorf("%s: %v", test.text, err)
 			continue
@@ -75,7 +75,7 @@ func TestQueryRefused(t *testing.T) {
 		strings.Repeat("a", 1001):         "longer than 1000",
 		"state:nothing-of-this-kind-ever": "use one of: refused, closed",
 	} {
-		l := readList(map[string][]string{"q": {text}})
+		l := readList(map[string][]string{"q": {text}}, routeList)
 		if l.err == nil || !strings.Contains(l.err.Error(), want) {
 			t.Errorf("%.30s: %v", text, l.err)
 		}
@@ -91,9 +91,9 @@ func FuzzQuery(f *testing.F) {
 	}
 	row := &explain.Row{Route: explain.RouteInfo{Namespace: "web", Name: "shop", Host: "www.example.com"}}
 	f.Fuzz(func(t *testing.T, text string) {
-		q, err := parseQuery(text)
+		q, err := parseQuery(text, routeList)
 		if err == nil && len(q) == 1 && !q[0].not {
-			same, wrong := parseQuery("-" + text)
+			same, wrong := parseQuery("-"+text, routeList)
 			if wrong == nil && len(same) == 1 && same[0].not && same.matches(row) == q.matches(row) {
 				t.Errorf("%q finds the same with a minus", text)
 			}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 
@@ -49,17 +50,19 @@ func (v *visit) route(namespace, name string) answer {
 // askPage is the form that asks what becomes of a request, with the answer.
 type askPage struct {
 	URL, SNI, Client string
-	Headers          []string
-	Problem          string
-	Answer           *explain.Explanation
-	Verdict          string
-	Steps            []step
-	Endpoints        bounded[explain.Endpoint]
-	Policies         bounded[explain.Policy]
-	Findings         bounded[explain.Finding]
-	Others           bounded[explain.Other]
-	Next             bounded[string]
-	Notes            bounded[string]
+	// Gateway is "NAMESPACE/NAME" of the one that is asked, empty for the router's own ports.
+	Gateway   string
+	Headers   []string
+	Problem   string
+	Answer    *explain.Explanation
+	Verdict   string
+	Steps     []step
+	Endpoints bounded[explain.Endpoint]
+	Policies  bounded[explain.Policy]
+	Findings  bounded[explain.Finding]
+	Others    bounded[explain.Other]
+	Next      bounded[string]
+	Notes     bounded[string]
 }
 
 // step is one on the way of a request.
@@ -76,7 +79,7 @@ const (
 
 // askPage answers what becomes of a request.
 func (v *visit) askPage() answer {
-	data := askPage{URL: v.values.Get("url"), SNI: v.values.Get("sni"), Client: v.values.Get("client")}
+	data := askPage{URL: v.values.Get("url"), SNI: v.values.Get("sni"), Client: v.values.Get("client"), Gateway: v.values.Get("gateway")}
 	for line := range strings.Lines(v.values.Get("headers")) {
 		if line = strings.TrimSpace(line); line != "" {
 			data.Headers = append(data.Headers, line)
@@ -103,11 +106,14 @@ func (d *askPage) line() Line {
 	if d.Client != "" {
 		l.Flags = append(l.Flags, "--client-ip", d.Client)
 	}
+	if d.Gateway != "" {
+		l.Flags = append(l.Flags, "--gateway", d.Gateway)
+	}
 	return l
 }
 
 func (d *askPage) answer(v *visit) {
-	for _, text := range append([]string{d.URL, d.SNI, d.Client}, d.Headers...) {
+	for _, text := range append([]string{d.URL, d.SNI, d.Client, d.Gateway}, d.Headers...) {
 		if len(text) > askBytes || len(d.Headers) > askHeaders {
 			d.Problem = "the request is too long"
 			return
@@ -124,11 +130,28 @@ func (d *askPage) answer(v *visit) {
 		d.Problem = err.Error()
 		return
 	}
-	var e *explain.Explanation
-	v.ask(v.world, func(s *explain.Snapshot) { e = s.Explain(request) })
+	e, err := d.explain(v, request)
+	if err != nil {
+		d.Problem = err.Error()
+		return
+	}
 	d.Answer, d.Verdict, d.Steps = e, verdict(e), steps(e)
 	d.Endpoints, d.Policies, d.Findings = boundedList(e.Endpoints), boundedList(e.Policies), boundedList(e.Findings)
 	d.Others, d.Next, d.Notes = boundedList(e.Others), boundedList(e.Next), boundedList(e.Notes)
+}
+
+// explain asks the router's own ports, or a Gateway.
+func (d *askPage) explain(v *visit, r *explain.Request) (e *explain.Explanation, err error) {
+	if d.Gateway == "" {
+		v.ask(v.world, func(s *explain.Snapshot) { e = s.Explain(r) })
+		return e, nil
+	}
+	namespace, name, ok := strings.Cut(d.Gateway, "/")
+	if !ok {
+		return nil, errors.New("write the Gateway as NAMESPACE/NAME")
+	}
+	v.ask(v.world, func(s *explain.Snapshot) { e, err = s.ExplainAt(r, namespace, name) })
+	return e, err
 }
 
 // verdict is the word for an explanation, as on the terminal.

@@ -24,6 +24,12 @@ type routesPage struct {
 	Keys   []searchKey
 }
 
+// searched is the form of a list.
+type searched struct {
+	Action string
+	Page   routesPage
+}
+
 // head is a column with the link that sorts by it.
 type head struct {
 	Title, Query string
@@ -41,14 +47,23 @@ type stateCount struct {
 // searchKey is a word of the search language, for its help.
 type searchKey struct{ Key, About, Choices string }
 
-// routes shows the list.
+// routes shows the list of Routes and routes of Gateways.
 func (v *visit) routes() answer {
-	l := readList(v.values)
-	chosen := l.choose(v.world.rows)
+	return answer{name: "routes", title: "Routes", line: Line{Command: "lint"}, data: newListPage(readList(v.values, routeList), v.world.rows)}
+}
+
+// gateways shows the list of listeners.
+func (v *visit) gateways() answer {
+	return answer{name: "gateways", title: "Gateways", line: Line{Command: "lint"}, data: newListPage(readList(v.values, listenerList), v.world.listeners)}
+}
+
+// newListPage is the part of a list that its URL chooses.
+func newListPage(l list, rows []explain.Row) routesPage {
+	chosen := l.choose(rows)
 	w := windowOf(len(chosen), l.page)
 	data := routesPage{
-		Query: l.text, Sort: l.order(), Rows: part(chosen, w), Window: w, Same: l.values(l.order(), 1), All: len(v.world.rows),
-		Counts: countStates(v.world.rows), Keys: searchKeys(),
+		Query: l.text, Sort: l.order(), Rows: part(chosen, w), Window: w, Same: l.values(l.order(), 1), All: len(rows),
+		Counts: countStates(rows), Keys: searchKeys(l.of),
 	}
 	if l.err != nil {
 		data.Problem = l.err.Error()
@@ -62,7 +77,7 @@ func (v *visit) routes() answer {
 	if w.Page < w.Pages {
 		data.Next = "?" + l.values(l.order(), w.Page+1)
 	}
-	for _, c := range columns() {
+	for _, c := range l.of.columns() {
 		h := head{Title: c.Title, Sorted: "none"}
 		next := c.Name
 		if c.Name == l.sort {
@@ -76,7 +91,7 @@ func (v *visit) routes() answer {
 		h.Query = "?" + l.values(next, 1)
 		data.Columns = append(data.Columns, h)
 	}
-	return answer{name: "routes", title: "Routes", line: Line{Command: "lint"}, data: data}
+	return data
 }
 
 // countStates counts the Routes of each state, those without left out.
@@ -94,9 +109,12 @@ func countStates(rows []explain.Row) (out []stateCount) {
 }
 
 // searchKeys explain the search language.
-func searchKeys() (out []searchKey) {
-	keys := queryKeys()
-	for _, name := range []string{"ns", "name", "host", "path", "state", "reason", "tls", "pods", "cert", "service", "ingress"} {
+func searchKeys(of listKind) (out []searchKey) {
+	keys := queryKeys(of)
+	for _, name := range []string{"kind", "ns", "name", "host", "path", "state", "reason", "tls", "pods", "cert", "service", "ingress", "gateway", "listener"} {
+		if keys[name].about == "" {
+			continue
+		}
 		out = append(out, searchKey{name, keys[name].about, strings.Join(keys[name].choices, ", ")})
 	}
 	return out
@@ -104,7 +122,7 @@ func searchKeys() (out []searchKey) {
 
 // export writes what the list shows, all pages of it, as CSV or JSON.
 func (v *visit) export(w http.ResponseWriter, name string) {
-	l := readList(v.values)
+	l := readList(v.values, routeList)
 	if l.err != nil {
 		http.Error(w, l.err.Error(), http.StatusBadRequest)
 		return

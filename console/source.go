@@ -33,7 +33,8 @@ type Line struct {
 // world is what the objects said at one time.
 type world struct {
 	snapshot *explain.Snapshot
-	rows     []explain.Row
+	// rows are the routes of all kinds, listeners those of Gateways and ListenerSets.
+	rows, listeners []explain.Row
 	// generation differs between worlds whose snapshots differ.
 	generation int
 	// certs is made when it is asked for, under pages.asking.
@@ -58,7 +59,7 @@ func newWorld(s *explain.Snapshot, before *world) *world {
 	if before != nil && before.snapshot == s {
 		return before
 	}
-	w := &world{snapshot: s, rows: s.Rows(), generation: 1}
+	w := &world{snapshot: s, rows: s.Rows(), listeners: s.ListenerRows(), generation: 1}
 	if before != nil {
 		w.generation = before.generation + 1
 	}

@@ -12,7 +12,10 @@ import (
 // steps are the way of a request, in the order in which the router takes them.
 func steps(e *explain.Explanation) []step {
 	out := []step{{Name: "Listener", Text: fmt.Sprintf("%s, port %d, of router %s", e.Listener.Name, e.Listener.Port, e.Router)}}
-	if e.Listener.Name != "http" {
+	if e.Gateway != "" {
+		out[0].Text = fmt.Sprintf("%s, port %d, of Gateway %s", cmp.Or(e.Listener.Name, "none"), e.Listener.Port, e.Gateway)
+	}
+	if e.Listener.Name != "http" && (e.Gateway == "" || e.SNI != "") {
 		out = append(out, step{Name: "Server name of the TLS hello", Text: cmp.Or(e.SNI, "none")})
 	}
 	if c := e.Certificate; c != nil {
@@ -26,7 +29,9 @@ func steps(e *explain.Explanation) []step {
 	if e.Listener.Name != "passthrough" {
 		out = append(out, step{Name: "Path", Text: e.Path})
 	}
-	if r := e.Route; r != nil {
+	if e.Gateway != "" {
+		out = append(out, step{Name: "Route", Text: cmp.Or(e.GatewayRoute, "no route of the Gateway takes this request")})
+	} else if r := e.Route; r != nil {
 		out = append(out, step{Name: "Route", Text: r.Namespace + "/" + r.Name + ": " + claimText(r), Link: []any{"routes", r.Namespace, r.Name}})
 	} else {
 		out = append(out, step{Name: "Route", Text: "no Route decides this request"})

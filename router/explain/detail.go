@@ -89,16 +89,9 @@ func (s *Snapshot) pods(key model.Object, b *model.Backend) []Pod {
 	}
 	var out []Pod
 	for i := range b.Servers {
-		server := &b.Servers[i]
-		p := Pod{Address: server.Address.String(), Ready: true, Weight: server.Weight}
-		if parts := strings.SplitN(server.ID, ":", 4); len(parts) == 4 {
-			p.Service = parts[2]
-			if parts[0] == "pod" {
-				p.Name = parts[1]
-			}
-		}
+		p := podOf(&b.Servers[i])
 		if total > 0 {
-			p.Share = percent(server.Weight, total)
+			p.Share = percent(b.Servers[i].Weight, total)
 		}
 		out = append(out, p)
 	}

@@ -33,7 +33,7 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 		}
 		switch oldest := g.oldest(c); {
 		case oldest.Owner != c.Owner:
-			reach.Result = "go to " + kindAndName(oldest.Owner) + ", which is older and has all"
+			reach.Result, reach.elsewhere = "go to "+kindAndName(oldest.Owner)+", which is older and has all", true
 		case streams:
 			reach.Result, reach.Served = g.targets(s, c)
 		default:
@@ -52,7 +52,7 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 	case winner == nil:
 		reach.Result = "the router answers by itself: " + answer
 	case winner.Owner != c.Owner:
-		reach.Result = "goes to " + kindAndName(winner.Owner) + ", which goes first"
+		reach.Result, reach.elsewhere = "goes to "+kindAndName(winner.Owner)+", which goes first", true
 	case winner.Backend.Name() != c.Backend.Name():
 		reach.Result = "goes to another rule of the route, which goes first"
 	case c.Closed:
@@ -68,16 +68,21 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 // oldest returns the claim that gets what is not looked up as a request, of those for the same
 // host or port.
 func (g *gateways) oldest(c *model.Claim) *model.Claim {
-	first := c
-	for key := range g.served {
-		all, _ := g.pipeline.Claims(key)
-		for _, other := range all {
-			if other.Host == c.Host && model.ByAge(other, first) < 0 {
-				first = other
+	if g.oldestOf == nil {
+		g.oldestOf = map[string]*model.Claim{}
+		for key := range g.served {
+			all, _ := g.pipeline.Claims(key)
+			for _, other := range all {
+				if known := g.oldestOf[other.Host]; known == nil || model.ByAge(other, known) < 0 {
+					g.oldestOf[other.Host] = other
+				}
 			}
 		}
 	}
-	return first
+	if known := g.oldestOf[c.Host]; known != nil && model.ByAge(known, c) < 0 {
+		return known
+	}
+	return c
 }
 
 // kindAndName names an object as users type it, with its namespace.

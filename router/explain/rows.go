@@ -12,8 +12,10 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Row is one Route of a list.
+// Row is one Route of a list, one route of the Gateway API, or one listener.
 type Row struct {
+	// Kind is that of the object, such as "Route" or "HTTPRoute".
+	Kind  string    `json:"kind"`
 	Route RouteInfo `json:"route"`
 	State RowState  `json:"state"`
 	// Reasons are those of its findings, the worst first, each once.
@@ -28,6 +30,18 @@ type Row struct {
 	Pods *int `json:"pods,omitempty"`
 	// Certificate is the State of its Cert, empty if the router ends no TLS for it.
 	Certificate string `json:"certificate,omitempty"`
+
+	// Hosts, Paths and Parents are all of a route of the Gateway API, as far as a list has
+	// room. Parents are such as "gateway/ns/name#section".
+	Hosts   []string `json:"hosts,omitempty"`
+	Paths   []string `json:"paths,omitempty"`
+	Parents []string `json:"parents,omitempty"`
+	// Listener, Port and Protocol are those of a listener, and Attached is how many routes
+	// it has; nil if it is not this router's.
+	Listener string `json:"listener,omitempty"`
+	Port     int    `json:"port,omitempty"`
+	Protocol string `json:"protocol,omitempty"`
+	Attached *int   `json:"attached,omitempty"`
 }
 
 // RowState is what becomes of a Route.
@@ -58,13 +72,22 @@ func RowStates() []RowState {
 // version (router/pipeline).
 const lastGoodEffect = "the last good version keeps serving"
 
-// Rows lists all Routes, those of other routers included, by namespace and name.
+// Rows lists all Routes and all routes of the Gateway API, those of other routers included,
+// by namespace and name.
 func (s *Snapshot) Rows() []Row {
 	keys := s.source.keys()
 	rows := make([]Row, 0, len(keys))
 	for _, key := range keys {
 		rows = append(rows, s.row(key))
 	}
+	of := s.gatewayRouteRows()
+	if len(of) == 0 {
+		return rows
+	}
+	rows = append(rows, of...)
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Route.Namespace, b.Route.Namespace), cmp.Compare(a.Route.Name, b.Route.Name))
+	})
 	return rows
 }
 
@@ -107,7 +130,7 @@ func trueFirst(a, b bool) int {
 
 func (s *Snapshot) row(key model.Object) Row {
 	r := s.source.routes[key]
-	row := Row{Route: s.info(key), State: RowServed, Services: servicesOf(r)}
+	row := Row{Kind: string(key.Kind), Route: s.info(key), State: RowServed, Services: servicesOf(r)}
 	if why := s.source.unselected[key]; why != "" {
 		row.State, row.Why = RowNotSelected, why
 		return row

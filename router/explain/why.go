@@ -68,6 +68,8 @@ type Reach struct {
 	Below  bool   `json:"below,omitempty"`
 	Served bool   `json:"served"`
 	Result string `json:"result"`
+
+	elsewhere bool // another route has them
 }
 
 // Why explains an object. The error says what to ask instead.

@@ -34,7 +34,7 @@ func (s *shown) Read(context.Context, *explain.Snapshot) (*explain.Snapshot, err
 
 func (s *shown) Health(context.Context) (*check.Report, error) { return nil, errors.New("no cluster") }
 
-// set decides the manifests of docs/explain.md with another name for a Route.
+// set decides the manifests of docs/explain.md, and some of Gateways, with another name for a Route.
 func (s *shown) set(t *testing.T, rename string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/explain.md")
@@ -45,6 +45,11 @@ func (s *shown) set(t *testing.T, rename string) {
 	text, _, _ = strings.Cut(text, "```")
 	r := manifest.NewReader("default")
 	r.Read("shop.yaml", []byte(strings.ReplaceAll(text, "{name: cart-copy,", "{name: "+rename+",")))
+	gateways, err := os.ReadFile("testdata/gateways.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Read("gateways.yaml", gateways)
 	snapshot, err := explain.NewSnapshot(r.Objects(), explain.Options{Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +108,7 @@ func TestWalk(t *testing.T) {
 	page.Key(t, "/")
 	page.Await(t, "the key / leads to the filter", `document.activeElement.id === "q"`)
 	page.Eval(t, `(document.activeElement.value = "state:refused", document.activeElement.form.requestSubmit(), true)`)
-	page.Await(t, "the refused Route", `document.querySelectorAll("tbody tr").length === 1 && document.querySelector("tbody th a").textContent === "web/cart-copy"`)
+	page.Await(t, "the refused Route", `document.querySelectorAll("tbody tr").length === 2 && document.querySelector("tbody th a").textContent === "web/cart-copy"`)
 	page.Eval(t, click("tbody th a"))
 	page.Await(t, "its remedy", `document.querySelector("h1").textContent === "Route web/cart-copy" && document.querySelector(".finding dd:last-of-type") !== null && document.querySelector(".findings").textContent.includes("choose another host or path")`)
 	page.Open(t, base+"ask")
@@ -116,7 +121,7 @@ func TestWalk(t *testing.T) {
 	source.set(t, "renamed")
 	page.Await(t, "the change, without a click", `document.querySelector("tbody").textContent.includes("web/renamed")`)
 	page.NoScript(t)
-	for _, path := range []string{"", "routes", "routes/web/cart", "ask?url=https://www.example.com/cart", "hosts/www.example.com", "certs", "settings"} {
+	for _, path := range []string{"", "routes", "routes/web/cart", "ask?url=https://www.example.com/cart", "hosts/www.example.com", "hosts/basket.example.com", "certs", "settings", "gateways", "gateways/infra/public", "listenersets/web/team", "httproutes/web/basket-copy"} {
 		page.Open(t, base+path)
 		if text := page.Eval(t, `document.querySelector("main").textContent.length > 200 && document.getElementById("keys-open").hidden`); text != "true" && path != "certs" && path != "settings" {
 			t.Errorf("%s without scripts: %s", path, text)
@@ -151,7 +156,7 @@ func TestNarrow(t *testing.T) {
 	b := browser.Start(t)
 	page, _, base := start(t, b)
 	page.Look(t, 320, 640, "dark")
-	for _, path := range []string{"", "routes", "routes/web/cart", "ask?url=https://www.example.com/cart", "hosts/www.example.com", "certs", "settings"} {
+	for _, path := range []string{"", "routes", "routes/web/cart", "ask?url=https://www.example.com/cart", "hosts/www.example.com", "hosts/basket.example.com", "certs", "settings", "gateways", "gateways/infra/public", "listenersets/web/team", "httproutes/web/basket-copy"} {
 		page.Open(t, base+path)
 		if got := page.Eval(t, "document.documentElement.scrollWidth"); got != "320" {
 			t.Errorf("%s is %s pixels wide", path, got)
@@ -168,6 +173,7 @@ func TestPictures(t *testing.T) {
 	page, _, base := start(t, b)
 	for _, p := range []struct{ name, path, scheme string }{
 		{"console-routes", "routes", "light"},
+		{"console-gateways", "gateways/infra/public", "light"},
 		{"console-ask", "ask?url=https://www.example.com/cart/1", "dark"},
 	} {
 		page.Look(t, 1100, 620, p.scheme)
