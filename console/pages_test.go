@@ -236,7 +236,7 @@ func wellFormed(t *testing.T, path string, root *html.Node) {
 	}
 	for _, n := range all(root, "*") {
 		switch n.Data {
-		case "input", "textarea":
+		case "input", "textarea", "select":
 			hidden := attribute(n, "type") == "hidden"
 			if !hidden && !labels[attribute(n, "id")] && n.Parent.Data != "label" {
 				complain("field %s has no label", attribute(n, "name"))
@@ -268,7 +268,7 @@ func wellFormed(t *testing.T, path string, root *html.Node) {
 
 // elements are those that templates write.
 var elements = strings.Fields("html head meta title link script body a header p nav ul li form label input button main div h1 h2 h3 section details summary dl dt dd code " +
-	"table thead tbody tr th td span strong wbr footer kbd dialog ol pre textarea time")
+	"table thead tbody tr th td span strong wbr footer kbd dialog ol pre textarea time select option")
 
 // harmless checks that a page has nothing but what the templates write: one script, no
 // handlers, no styles, no other elements.

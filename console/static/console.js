@@ -128,6 +128,21 @@ function keys() {
   });
 }
 
+function colours() {
+  const choice = document.getElementById("scheme");
+  const show = () => {
+    document.documentElement.dataset.scheme = choice.value;
+  };
+  choice.value = localStorage.getItem("fairlead-colours") || "";
+  choice.addEventListener("change", () => {
+    localStorage.setItem("fairlead-colours", choice.value);
+    show();
+  });
+  show();
+  document.getElementById("colours").hidden = false;
+}
+
 addCopyButtons();
+colours();
 keys();
 setInterval(look, pause);

@@ -227,7 +227,18 @@ func (p *Page) Await(t *testing.T, what, expression string) {
 func (p *Page) Look(t *testing.T, width, height int, scheme string) {
 	t.Helper()
 	p.do(t, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
-	p.do(t, "Emulation.setEmulatedMedia", map[string]any{"features": []map[string]any{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	p.Prefer(t, map[string]string{"prefers-color-scheme": scheme})
+}
+
+// Prefer sets what the user prefers, by the names of media features. What is not named is as
+// the browser has it.
+func (p *Page) Prefer(t *testing.T, features map[string]string) {
+	t.Helper()
+	all := []map[string]any{}
+	for name, value := range features {
+		all = append(all, map[string]any{"name": name, "value": value})
+	}
+	p.do(t, "Emulation.setEmulatedMedia", map[string]any{"features": all}, nil)
 }
 
 // NoScript switches the scripts of pages off.
@@ -241,6 +252,38 @@ func (p *Page) Key(t *testing.T, key string) {
 	t.Helper()
 	p.do(t, "Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": key, "text": key}, nil)
 	p.do(t, "Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
+}
+
+// namedKeys are keys that write nothing, or another character than their name, with the codes
+// of the protocol.
+var namedKeys = map[string]struct {
+	code int
+	text string
+}{"Tab": {9, ""}, "Enter": {13, "\r"}, "Escape": {27, ""}, "Space": {32, " "}}
+
+// Press presses a key with a name, such as "Tab" or "Enter".
+func (p *Page) Press(t *testing.T, key string, shift bool) {
+	t.Helper()
+	of, known := namedKeys[key]
+	if !known {
+		t.Fatalf("no key %q", key)
+	}
+	params := map[string]any{"type": "keyDown", "key": key, "code": key, "windowsVirtualKeyCode": of.code, "nativeVirtualKeyCode": of.code, "text": of.text, "modifiers": 0}
+	if key == "Space" {
+		params["key"] = " "
+	}
+	if shift {
+		params["modifiers"] = 8
+	}
+	p.do(t, "Input.dispatchKeyEvent", params, nil)
+	params["type"], params["text"] = "keyUp", ""
+	p.do(t, "Input.dispatchKeyEvent", params, nil)
+}
+
+// Type writes text where the focus is.
+func (p *Page) Type(t *testing.T, text string) {
+	t.Helper()
+	p.do(t, "Input.insertText", map[string]any{"text": text}, nil)
 }
 
 // Picture is the window as PNG.

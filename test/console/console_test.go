@@ -156,8 +156,9 @@ func TestNarrow(t *testing.T) {
 	b := browser.Start(t)
 	page, _, base := start(t, b)
 	page.Look(t, 320, 640, "dark")
-	for _, path := range []string{"", "routes", "routes/web/cart", "ask?url=https://www.example.com/cart", "hosts/www.example.com", "hosts/basket.example.com", "certs", "settings", "gateways", "gateways/infra/public", "listenersets/web/team", "httproutes/web/basket-copy"} {
+	for _, path := range everyPage {
 		page.Open(t, base+path)
+		page.Eval(t, `(document.querySelectorAll("details").forEach(d => d.open = true), true)`)
 		if got := page.Eval(t, "document.documentElement.scrollWidth"); got != "320" {
 			t.Errorf("%s is %s pixels wide", path, got)
 		}

@@ -1,6 +1,6 @@
 // Command tools fetches and builds what tests and the demo need into the tools folder:
 //
-//	go run ./test/tools [all|haproxy|haproxy-arm64|haproxy-amd64|apiserver|kubernetes|apt|helm|openid|prometheus|chromium|lint|vulnerabilities]...
+//	go run ./test/tools [all|haproxy|haproxy-arm64|haproxy-amd64|apiserver|kubernetes|apt|helm|openid|prometheus|chromium|axe|lint|vulnerabilities]...
 package main
 
 import (
@@ -40,11 +40,12 @@ func run(ctx context.Context, parts []string) error {
 		"openid":        {b.OpenID},
 		"prometheus":    {b.Prometheus},
 		"chromium":      {b.Chromium},
+		"axe":           {b.Axe},
 		"lint":          {b.Linter},
 		// Asks the Go project's database, too.
 		"vulnerabilities": {b.Vulnerabilities},
 		// What is quick and may ask for root comes first, then what lets unit tests run.
-		"all": {b.HostPackages, b.HAProxy, b.Prometheus, b.OpenID, b.Kubernetes, b.Helm},
+		"all": {b.HostPackages, b.HAProxy, b.Prometheus, b.OpenID, b.Kubernetes, b.Helm, b.Browser},
 	}
 	if len(parts) == 0 {
 		parts = []string{"all"}
@@ -52,7 +53,7 @@ func run(ctx context.Context, parts []string) error {
 	for _, part := range parts {
 		todo, known := steps[part]
 		if !known {
-			return fmt.Errorf("unknown part %q: all, haproxy, haproxy-arm64, haproxy-amd64, apiserver, kubernetes, apt, helm, openid, prometheus, chromium, lint or vulnerabilities", part)
+			return fmt.Errorf("unknown part %q: all, haproxy, haproxy-arm64, haproxy-amd64, apiserver, kubernetes, apt, helm, openid, prometheus, chromium, axe, lint or vulnerabilities", part)
 		}
 		for _, step := range todo {
 			if err := step(ctx); err != nil {
