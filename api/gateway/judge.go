@@ -31,10 +31,6 @@ func (v ListenerVerdict) Accepted() bool { return v.Reason == gatewayv1.Listener
 // ServedAt reports whether a slot of a block serves the listener.
 func (v ListenerVerdict) ServedAt(b Block) bool { return b == v.Block || b.Serves(v.Block) }
 
-// mostWildcardLabels is how many labels a wildcard hostname may have after "*.": HAProxy
-// compares that many from the end of a request's host.
-const mostWildcardLabels = 7
-
 // Judge returns a verdict for each listener of a Gateway, in their order. All parties of
 // a conflict lose: none of them is the rightful one.
 func Judge(g *gatewayv1.Gateway) []ListenerVerdict {
@@ -63,8 +59,10 @@ func supported(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerC
 	if _, ok := BlockFor(l.Protocol); !ok {
 		return gatewayv1.ListenerReasonUnsupportedProtocol, fmt.Sprintf("protocol %q is not served; use HTTP, HTTPS, TLS, TCP or UDP", l.Protocol)
 	}
-	if base, wildcard := strings.CutPrefix(hostname(l), "*."); wildcard && strings.Count(base, ".")+1 > mostWildcardLabels {
-		return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("hostname %q has more than %d labels after the wildcard; name a shorter one", hostname(l), mostWildcardLabels)
+	if host := hostname(l); host != "" {
+		if problem := HostnameProblem(host); problem != "" {
+			return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("hostname %q %s", host, problem)
+		}
 	}
 	if l.Protocol != gatewayv1.HTTPSProtocolType && l.Protocol != gatewayv1.TLSProtocolType {
 		return gatewayv1.ListenerReasonAccepted, ""

@@ -27,6 +27,10 @@ type Labels func(namespace string) (map[string]string, bool)
 type Joint struct {
 	// Own are the verdicts on the Gateway's listeners, which no ListenerSet changes.
 	Own []ListenerVerdict
+	// OwnOverlaps says of each of them whether a host can fit a listener of a ListenerSet as
+	// well, where a client may use a connection to one for the other: both are of HTTPS and of
+	// the same port. It is nil if that is so of none.
+	OwnOverlaps []bool
 	// Sets are the ListenerSets in the order of their precedence: older ones first, then by
 	// "namespace/name".
 	Sets []SetVerdict
@@ -46,6 +50,8 @@ type SetVerdict struct {
 	// that is not allowed.
 	Entries   []gatewayv1.Listener
 	Listeners []ListenerVerdict
+	// Overlaps is OwnOverlaps for these: with those of the Gateway and other ListenerSets.
+	Overlaps []bool
 }
 
 // Attached reports whether the Gateway has the listeners that are accepted.
@@ -133,7 +139,24 @@ func Join(g *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, labelsOf Labels) 
 		j.byName[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] = len(j.Sets)
 		j.Sets = append(j.Sets, v)
 	}
+	j.compareHosts(g)
 	return j
+}
+
+// compareHosts notes which listeners overlap with those of other objects.
+func (j *Joint) compareHosts(g *gatewayv1.Gateway) {
+	if len(j.Sets) == 0 {
+		return
+	}
+	all := portHosts{}
+	all.add(g.Spec.Listeners, j.Own)
+	for i := range j.Sets {
+		all.add(j.Sets[i].Entries, j.Sets[i].Listeners)
+	}
+	j.OwnOverlaps = all.overlaps(g.Spec.Listeners, j.Own)
+	for i := range j.Sets {
+		j.Sets[i].Overlaps = all.overlaps(j.Sets[i].Entries, j.Sets[i].Listeners)
+	}
 }
 
 // Set returns the verdict on a ListenerSet, or nil.
@@ -149,11 +172,16 @@ func (j *Joint) Set(namespace, name string) *SetVerdict {
 func (j *Joint) Changed(before *Joint) (sets []*gatewayv1.ListenerSet) {
 	for i := range j.Sets {
 		v := &j.Sets[i]
-		if b := before.Set(v.Set.Namespace, v.Set.Name); b == nil || b.Reason != v.Reason || b.Message != v.Message || !slices.Equal(b.Listeners, v.Listeners) {
+		if b := before.Set(v.Set.Namespace, v.Set.Name); b == nil || b.Reason != v.Reason || b.Message != v.Message || !slices.Equal(b.Listeners, v.Listeners) || !slices.Equal(b.Overlaps, v.Overlaps) {
 			sets = append(sets, v.Set)
 		}
 	}
 	return sets
+}
+
+// OwnChanged reports whether something else was true of the Gateway's listeners before.
+func (j *Joint) OwnChanged(before *Joint) bool {
+	return !slices.Equal(j.OwnOverlaps, before.OwnOverlaps)
 }
 
 // JudgeAlone returns the verdict on an entry of a ListenerSet of a Gateway, whatever other

@@ -22,6 +22,9 @@ type joints struct {
 	// comparing is held while verdicts are compared with those in marked, one Gateway at a time.
 	comparing sync.Mutex
 	marked    map[model.Object]marked
+	// sought are the parents whose routes are to be marked, not before a time.
+	sought     model.Objects
+	soughtNext time.Time
 }
 
 type joint struct {
@@ -31,26 +34,18 @@ type joint struct {
 }
 
 // marked says by which verdicts ListenerSets of a Gateway were last marked. Their next
-// comparison is not before a time, and due once it is waited for; so it is with the next time
-// that all are marked.
+// comparison is not before a time, and due once it is waited for.
 type marked struct {
-	by        *gatewayapi.Joint
-	next, all time.Time
-	due       bool
-	allDue    bool
+	by   *gatewayapi.Joint
+	next time.Time
+	due  bool
 }
 
-const (
-	// allPause is how long after all ListenerSets of a Gateway have been marked they are again.
-	// Of one that changes the others need to know only which certificates it shows, because their
-	// conditions warn of those that cover hosts of each other. A tenant that changes its own
-	// without end would make work with those of all others, which is counted as theirs.
-	allPause = 5 * time.Second
-	// judgeRest is how many times as long as comparing the verdicts on all ListenerSets of a
-	// Gateway is the pause until the next time. A Gateway with 500 takes a millisecond; there
-	// may be any number, most of which are too many to be served.
-	judgeRest = 20
-)
+// judgeRest is how many times as long as comparing the verdicts on all ListenerSets of a
+// Gateway is the pause until the next time, and so with looking at all routes for those that
+// name a parent. A Gateway with 500 takes a millisecond; there may be any number, most of
+// which are too many to be served.
+const judgeRest = 20
 
 // forget drops what is known of a Gateway that is gone.
 func (j *joints) forget(g model.Object) {
@@ -131,15 +126,16 @@ func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSe
 			}
 		}
 		w.dirty.Mark(key)
-		w.markRoutesOf(model.Objects{key: {}})
+		if w.servesSet(before) != w.servesSet(after) {
+			w.markRoutesOf(model.Objects{key: {}}) // others depend on it
+		}
 	} else if !maps.Equal(before.Annotations, after.Annotations) {
 		w.dirty.Mark(key)
 	}
 	w.gatewaySeen(key)
 }
 
-// setsChanged marks, soon, the ListenerSets of a Gateway of which another verdict is true now,
-// and all of them now and then.
+// setsChanged marks, soon, a Gateway and its ListenerSets as far as another verdict is true now.
 func (w *Watcher) setsChanged(parent model.Object) {
 	if !w.gateways.sets.isSynced() {
 		w.dirty.Mark(gateway.SetsOf(parent)) // with all that is listed first
@@ -189,37 +185,17 @@ func (w *Watcher) markSets(parent model.Object) {
 	j.mu.Lock()
 	m = j.marked[parent]
 	m.by, m.next = verdicts, now.Add(judgeRest*now.Sub(began))
-	wait, all := m.all.Add(allPause).Sub(now), before == nil
-	switch {
-	case all || wait <= 0:
-		m.all, all = now, true
-	case !m.allDue:
-		m.allDue = true
-		time.AfterFunc(wait, func() { w.markAllSets(parent) })
-	}
 	j.marked[parent] = m
 	j.mu.Unlock()
-	if all {
+	if before == nil {
 		w.dirty.Mark(gateway.SetsOf(parent))
 		return
 	}
+	if verdicts.OwnChanged(before) {
+		w.dirty.Mark(parent)
+	}
 	for _, s := range changed {
 		w.dirty.Mark(keyOf(gateway.KindListenerSet, s))
-	}
-}
-
-// markAllSets marks all ListenerSets of a Gateway, if it is still there.
-func (w *Watcher) markAllSets(parent model.Object) {
-	j := &w.gateways.joints
-	j.mu.Lock()
-	m, known := j.marked[parent]
-	if known {
-		m.all, m.allDue = time.Now(), false
-		j.marked[parent] = m
-	}
-	j.mu.Unlock()
-	if known {
-		w.dirty.Mark(gateway.SetsOf(parent))
 	}
 }
 
@@ -236,8 +212,35 @@ func (w *Watcher) markGateway(g model.Object) {
 	w.markRoutesOf(named)
 }
 
-// markRoutesOf marks the routes that name one of the given Gateways and ListenerSets.
+// markRoutesOf marks, soon, the routes that name one of the given Gateways and ListenerSets.
+// Looking at all routes for each of many parents that come one after the other would take
+// longer than anything else.
 func (w *Watcher) markRoutesOf(parents model.Objects) {
+	j := &w.gateways.joints
+	j.mu.Lock()
+	waits := j.sought != nil
+	if !waits {
+		j.sought = model.Objects{}
+	}
+	maps.Copy(j.sought, parents)
+	wait := time.Until(j.soughtNext)
+	j.mu.Unlock()
+	switch {
+	case waits:
+	case wait > 0:
+		time.AfterFunc(wait, w.markSought)
+	default:
+		w.markSought()
+	}
+}
+
+func (w *Watcher) markSought() {
+	j := &w.gateways.joints
+	j.mu.Lock()
+	parents := j.sought
+	j.sought = nil
+	j.mu.Unlock()
+	began := time.Now()
 	w.gateways.eachRoute(func(key model.Object, r *gatewayRoute) {
 		for i := range r.refs {
 			if named, ok := gateway.Parent(&r.refs[i], r.GetNamespace()); ok {
@@ -247,6 +250,10 @@ func (w *Watcher) markRoutesOf(parents model.Objects) {
 			}
 		}
 	})
+	now := time.Now()
+	j.mu.Lock()
+	j.soughtNext = now.Add(judgeRest * now.Sub(began))
+	j.mu.Unlock()
 }
 
 // namespaceOfSets marks the ListenerSets of the Gateways that those of a namespace name: labels

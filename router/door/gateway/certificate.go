@@ -234,7 +234,7 @@ func listenerCertificate(c *model.Certificate, secret model.Object) *model.Liste
 func ownNames(leaf *x509.Certificate) (names []string) {
 	for _, name := range leaf.DNSNames {
 		name = strings.ToLower(name)
-		if len(names) < mostOwnNames && hostnameProblem(name) == "" && !slices.Contains(names, name) {
+		if len(names) < mostOwnNames && gateway.HostnameProblem(name) == "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -99,7 +100,7 @@ func origin(text string) (origin string, many bool) {
 		}
 	}
 	many = strings.HasPrefix(host, "*")
-	if many && strings.Count(host, ".") > mostWildcardLabels {
+	if many && strings.Count(host, ".") > gateway.MostWildcardLabels {
 		return "", false
 	}
 	return scheme + "://" + host + port, many

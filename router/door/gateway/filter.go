@@ -7,6 +7,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/authentication"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
@@ -205,7 +206,7 @@ func (b *builder) checkHost(h *gatewayv1.PreciseHostname, at string) {
 	if h == nil {
 		return
 	}
-	if problem := hostnameProblem(string(*h)); problem != "" || strings.HasPrefix(string(*h), wildcard) {
+	if problem := gateway.HostnameProblem(string(*h)); problem != "" || strings.HasPrefix(string(*h), wildcard) {
 		b.unsupported(at, "must be a DNS name in lower case")
 	}
 }

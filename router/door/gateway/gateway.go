@@ -43,7 +43,7 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 	res := &door.Result{Object: gatewayObject(g), UID: string(g.UID), OfGateway: &door.OfGateway{Generation: g.Generation}}
 	k := &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}
 	sayMisplaced(res, g.Annotations)
-	serve(res, listenersOf(g), k, g)
+	serve(res, listenersOf(g), overlapsSets(res, g, src), k, g)
 	if shown := k.forPods(g); shown != nil {
 		c := shown.condition()
 		res.Conditions = []model.StatusCondition{c}
@@ -58,8 +58,8 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 }
 
 // serve has HAProxy listen for the listeners of an object at the slots of a Gateway, and says
-// what becomes of each.
-func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
+// what becomes of each; others says which of them a listener of another object meets.
+func serve(res *door.Result, all []listener, others []bool, k *keyRing, g *gatewayv1.Gateway) {
 	res.Depends = append(res.Depends, model.Object{Kind: door.KindSlots})
 	var slots map[gateway.Port]int32
 	if s, ok := k.src.(door.Gateways); ok {
@@ -101,7 +101,21 @@ func serve(res *door.Result, all []listener, k *keyRing, g *gatewayv1.Gateway) {
 			res.Findings = append(res.Findings, f)
 		}
 	}
-	overlaps(res, all, shown, g, k.src)
+	overlaps(res, all, shown, others)
+}
+
+// overlapsSets says of each listener of a Gateway whether a host can fit one of its ListenerSets,
+// or nil if that is so of none.
+func overlapsSets(res *door.Result, g *gatewayv1.Gateway, src door.Source) []bool {
+	joint, has := src.(door.Gateways)
+	if !has || g.Spec.AllowedListeners == nil {
+		return nil
+	}
+	res.Depends = append(res.Depends, SetsOf(res.Object))
+	if j := joint.Joint(g); j != nil {
+		return j.OwnOverlaps
+	}
+	return nil
 }
 
 func movedSlots(src door.Source, g *gatewayv1.Gateway) map[gateway.Port]int32 {

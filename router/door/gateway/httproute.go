@@ -8,6 +8,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
@@ -147,7 +148,7 @@ func (b *builder) depend(o model.Object) {
 func (b *builder) hostnames() {
 	for i, h := range b.route.Spec.Hostnames {
 		host := string(h)
-		if problem := hostnameProblem(host); problem != "" {
+		if problem := gateway.HostnameProblem(host); problem != "" {
 			b.unsupported(fmt.Sprintf("spec.hostnames[%d]", i), problem)
 			continue
 		}

@@ -60,20 +60,12 @@ func gatewayObject(g *gatewayv1.Gateway) model.Object {
 	return model.Object{Kind: KindGateway, Namespace: g.Namespace, Name: g.Name}
 }
 
-// hostnameProblem says what is wrong with the listener's hostname, or nothing.
-func (l *listener) hostnameProblem() string {
-	if l.hostname == "" {
-		return ""
-	}
-	return hostnameProblem(l.hostname)
-}
-
 // datagrams reports whether the policy agent has the listener, and not HAProxy.
 func (l *listener) datagrams() bool { return l.spec.Protocol == gatewayv1.UDPProtocolType }
 
 // served reports whether HAProxy listens for it, if it has a slot and, where it ends TLS, a
 // certificate.
-func (l *listener) served() bool { return l.verdict.Accepted() && l.hostnameProblem() == "" }
+func (l *listener) served() bool { return l.verdict.Accepted() }
 
 // kinds returns those of routes that may attach, and those in allowedRoutes.kinds that
 // may not.

@@ -17,15 +17,11 @@ func (l *listener) status(r resolution) (model.ListenerStatus, []api.Finding) {
 	add := func(kind gatewayv1.ListenerConditionType, is bool, reason gatewayv1.ListenerConditionReason, message string) {
 		out.Conditions = append(out.Conditions, model.StatusCondition{Type: string(kind), True: is, Reason: string(reason), Message: message})
 	}
-	accepted, message := l.verdict.Reason, l.verdict.Message
-	if problem := l.hostnameProblem(); problem != "" && l.verdict.Accepted() {
-		accepted, message = gatewayv1.ListenerReasonUnsupportedValue, "hostname: "+problem
-	}
-	good := accepted == gatewayv1.ListenerReasonAccepted
+	good := l.verdict.Accepted()
 	if !good {
-		findings = append(findings, api.Finding{Reason: api.ReasonListenerNotServed, Severity: api.SeverityError, Message: string(accepted) + ": " + message, Effect: effectListener})
+		findings = append(findings, api.Finding{Reason: api.ReasonListenerNotServed, Severity: api.SeverityError, Message: string(l.verdict.Reason) + ": " + l.verdict.Message, Effect: effectListener})
 	}
-	add(gatewayv1.ListenerConditionAccepted, good, accepted, message)
+	add(gatewayv1.ListenerConditionAccepted, good, l.verdict.Reason, l.verdict.Message)
 
 	conflict := l.verdict.Conflict != gatewayv1.ListenerReasonNoConflicts
 	if add(gatewayv1.ListenerConditionConflicted, conflict, l.verdict.Conflict, ""); conflict {

@@ -2,24 +2,22 @@ package gateway
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
 
 // overlaps adds the condition OverlappingTLSConfig to the status of the listeners of an object
 // that clients can take for one another: a browser that has a connection to one of them may
-// use it for requests to the other, which get 421. The certificates are those of each listener.
-func overlaps(res *door.Result, all []listener, certificates [][]model.ListenerCertificate, g *gatewayv1.Gateway, src door.Source) {
-	others := otherListeners(res, all, g, src)
+// use it for requests to the other, which get 421. The certificates are those of each listener;
+// others says which of them a listener of another object meets, nil for none.
+func overlaps(res *door.Result, all []listener, certificates [][]model.ListenerCertificate, others []bool) {
 	for i := range all {
 		reason, with := overlapWithin(all, certificates, i)
-		if reason == "" && slices.ContainsFunc(others, func(o listener) bool { return all[i].meets(&o) }) {
+		if reason == "" && others != nil && others[i] {
 			// The message names no listeners of other objects: a tenant may not know them.
 			reason, with = gatewayv1.ListenerReasonOverlappingHostnames, "hosts can fit the hostname of a listener of another object, too"
 		}
@@ -61,41 +59,6 @@ func (l *listener) meets(o *listener) bool { return l.sharesPort(o) && fits(l.ho
 // coalesces reports whether clients may use a connection for several hosts.
 func (l *listener) coalesces() bool {
 	return l.spec.Protocol == gatewayv1.HTTPSProtocolType && l.served()
-}
-
-// mostOthers is about how many listeners of other objects each change compares with: a Gateway
-// may have tens of thousands, and the condition only explains.
-const mostOthers = 500
-
-// otherListeners returns the listeners that an object shares the ports of a Gateway with, the
-// first ones.
-func otherListeners(res *door.Result, all []listener, g *gatewayv1.Gateway, src door.Source) (others []listener) {
-	joint, has := src.(door.Gateways)
-	secure := false
-	for i := range all {
-		secure = secure || all[i].coalesces()
-	}
-	if !secure || !has || g.Spec.AllowedListeners == nil {
-		return nil
-	}
-	if res.Object.Kind == KindListenerSet {
-		others = listenersOf(g)
-	} else {
-		res.Depends = append(res.Depends, SetsOf(gatewayObject(g)))
-	}
-	var sets []gateway.SetVerdict
-	if j := joint.Joint(g); j != nil {
-		sets = j.Sets
-	}
-	for i := range sets {
-		if len(others) >= mostOthers {
-			break
-		}
-		if v := &sets[i]; v.Attached() && setObject(v.Set) != res.Object {
-			others = append(others, judgedEntries(v)...)
-		}
-	}
-	return others
 }
 
 // sameCertificates reports whether both have a certificate, or certificates that a host can be

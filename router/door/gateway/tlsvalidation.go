@@ -9,6 +9,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -60,7 +61,7 @@ func (j *tlsJudge) judge(p *gatewayv1.BackendTLSPolicy) tlsVerdict {
 	v := tlsVerdict{reason: gatewayv1.PolicyReasonAccepted, refs: gatewayv1.BackendTLSPolicyReasonResolvedRefs}
 	val := &p.Spec.Validation
 	host := string(val.Hostname)
-	if hostnameProblem(host) != "" || strings.HasPrefix(host, wildcard) {
+	if gateway.HostnameProblem(host) != "" || strings.HasPrefix(host, wildcard) {
 		v.refuse(gatewayv1.PolicyReasonInvalid, "spec.validation.hostname: must be a DNS name in lower case")
 	}
 	for i, name := range val.SubjectAltNames {
