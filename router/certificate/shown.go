@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,21 +28,38 @@ const anyName = "*"
 // the first one of each kind of key for its hostname, and each for the names in it that
 // belong to the listener. A listener without certificates takes no names from others.
 func Lines(slot int, all []model.Listener) (lines []Line) {
-	var showing []*model.Listener
-	var hostnames []string
+	showing := hostnames{first: map[string]*model.Listener{}, last: map[string]*model.Listener{}, below: map[string][]string{}}
 	for i := range all {
 		if l := &all[i]; len(l.Certificates) > 0 {
-			showing, hostnames = append(showing, l), append(hostnames, l.Hostname)
+			showing.add(l)
 		}
 	}
-	for _, l := range showing {
-		lines = append(lines, linesOf(l, slot, showing, hostnames)...)
+	for i := range all {
+		lines = append(lines, linesOf(&all[i], slot, &showing)...)
 	}
 	return lines
 }
 
-// linesOf returns the lines of one listener of those that have certificates.
-func linesOf(l *model.Listener, slot int, showing []*model.Listener, hostnames []string) (lines []Line) {
+// hostnames are the listeners of a slot that have certificates, by their hostnames.
+type hostnames struct {
+	// first and last are those with a hostname.
+	first, last map[string]*model.Listener
+	// below are the hostnames with one label before a name.
+	below map[string][]string
+}
+
+func (h *hostnames) add(l *model.Listener) {
+	if h.last[l.Hostname] = l; h.first[l.Hostname] != nil {
+		return
+	}
+	h.first[l.Hostname] = l
+	if label, parent, _ := strings.Cut(l.Hostname, "."); label != "*" {
+		h.below[parent] = append(h.below[parent], l.Hostname)
+	}
+}
+
+// linesOf returns the lines of one listener.
+func linesOf(l *model.Listener, slot int, showing *hostnames) (lines []Line) {
 	taken := map[string]bool{}
 	take := func(c *model.ListenerCertificate, name string) bool {
 		key := c.Algorithm + "/" + name
@@ -58,11 +74,11 @@ func linesOf(l *model.Listener, slot int, showing []*model.Listener, hostnames [
 	for i := range l.Certificates {
 		c, names := &l.Certificates[i], []string(nil)
 		if take(c, primary) {
-			names = append(names, excluding(primary, hostnames)...)
+			names = append(names, showing.excluding(primary)...)
 		}
 		for _, name := range c.Names {
-			if name != primary && mostSpecific(showing, name) == l && take(c, name) {
-				names = append(names, excluding(name, hostnames)...)
+			if name != primary && showing.mostSpecific(name) == l && take(c, name) {
+				names = append(names, showing.excluding(name)...)
 			}
 		}
 		if len(names) > 0 {
@@ -77,33 +93,30 @@ func shown(c *model.ListenerCertificate, l *model.Listener, slot int, names []st
 	if l.Clients != nil {
 		terms += "/" + l.Clients.CA.ID + l.Clients.Mark()
 	}
-	id := contentID(l.Owner, terms, c.PEM)
+	id := contentID(l.Owner, terms, c.ID) // which stands for the content
 	return Line{Certificate: &model.Certificate{ID: id, Chain: c.Chain, PEM: c.PEM}, Owner: l.Owner, Names: names, Clients: l.Clients}
 }
 
-// mostSpecific returns the listener of a slot that a name belongs to.
-func mostSpecific(all []*model.Listener, name string) (best *model.Listener) {
-	for _, l := range all {
-		covers := l.Hostname == "" || l.Hostname == name ||
-			strings.HasPrefix(l.Hostname, "*.") && strings.HasSuffix(name, l.Hostname[1:]) && name != l.Hostname[1:]
-		if covers && (best == nil || l.Hostname == name || best.Hostname != name && len(l.Hostname) > len(best.Hostname)) {
-			best = l
+// mostSpecific returns the listener of a slot that a name belongs to, or nil.
+func (h *hostnames) mostSpecific(name string) *model.Listener {
+	if l := h.last[name]; l != nil {
+		return l
+	}
+	for _, parent, more := strings.Cut(name, "."); more; _, parent, more = strings.Cut(parent, ".") {
+		if l := h.first["*."+parent]; l != nil {
+			return l
 		}
 	}
-	return best
+	return h.first[""]
 }
 
 // excluding returns a name with those of other lines that it covers left out of it. HAProxy
 // prefers, of all lines that fit, one with an ECDSA key, so a wildcard's would be shown in
 // the place of an exact name's RSA key (3.4.7).
-func excluding(name string, others []string) []string {
+func (h *hostnames) excluding(name string) []string {
 	names := []string{name}
-	base, wildcard := strings.CutPrefix(name, "*.")
-	if !wildcard {
-		return names
-	}
-	for _, o := range others {
-		if label, rest, _ := strings.Cut(o, "."); rest == base && label != "*" && !slices.Contains(names, "!"+o) {
+	if base, wildcard := strings.CutPrefix(name, "*."); wildcard {
+		for _, o := range h.below[base] {
 			names = append(names, "!"+o)
 		}
 	}

@@ -89,4 +89,11 @@ func TestListenerCertificates(t *testing.T) {
 	if got := programmed(); got != "+wild+exact+plain" || len(p.Want().SlotLines) != 2 {
 		t.Errorf("after another attempt programmed %s, lines %v", got, p.Want().SlotLines)
 	}
+	changed := src.gateway.DeepCopy()
+	changed.Spec.Listeners[1] = listener("exact", "d.example.com")
+	src.gateway.Spec = changed.Spec
+	scope, _ := p.Update(door.Changes{Objects: model.Objects{theGateway: {}}})
+	if len(scope.Entries) != 2 || len(scope.SlotLines) != 4 {
+		t.Errorf("one of the listeners has another hostname; compared are %d entries, want those of the hostnames, and %d lines, want the old and the new one of two listeners: %v %v", len(scope.Entries), len(scope.SlotLines), scope.Entries, scope.SlotLines)
+	}
 }

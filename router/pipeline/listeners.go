@@ -96,16 +96,12 @@ func (l *listeners) of(slot int) (all []model.Listener) {
 	return all
 }
 
-// settleListeners brings the wanted entries of changed slots up to date.
+// settleListeners brings the wanted entries of changed slots up to date. Only what differs is
+// to be compared with HAProxy: a slot may have hundreds of listeners, of which one changes.
 func (p *Pipeline) settleListeners(scope *plan.Scope) {
 	// A listener that moves to another slot has an entry that does not name the slot: what
 	// the former slot had goes before.
-	for slot := range p.listeners.changed {
-		for e := range p.listeners.entries[slot] {
-			scope.Entries[e] = struct{}{}
-			delete(p.want.Entries, e)
-		}
-	}
+	now := make(map[int]map[plan.Entry]string, len(p.listeners.changed))
 	for slot := range p.listeners.changed {
 		all := p.listeners.of(slot)
 		if len(all) == 0 {
@@ -115,21 +111,42 @@ func (p *Pipeline) settleListeners(scope *plan.Scope) {
 		if p.listenForDatagrams(slot, all) {
 			all = nil
 		}
-		now := listenerEntries(all)
-		for e, v := range now {
-			scope.Entries[e] = struct{}{}
-			p.want.Entries[e] = v
+		now[slot] = listenerEntries(all)
+		for e := range p.listeners.entries[slot] {
+			if _, has := now[slot][e]; !has {
+				scope.Entries[e] = struct{}{}
+				delete(p.want.Entries, e)
+			}
 		}
-		if p.listeners.entries[slot] = now; len(now) == 0 {
+	}
+	for slot, entries := range now {
+		for e, v := range entries {
+			if had, has := p.want.Entries[e]; !has || had != v {
+				scope.Entries[e] = struct{}{}
+				p.want.Entries[e] = v
+			}
+		}
+		if p.listeners.entries[slot] = entries; len(entries) == 0 {
 			delete(p.listeners.entries, slot)
 		}
 	}
 	clear(p.listeners.changed)
 }
 
-// replaceSlotLines brings the wanted certificates of a slot up to date.
+// replaceSlotLines brings the wanted certificates of a slot up to date. An ID stands for all
+// that a line says.
 func (p *Pipeline) replaceSlotLines(slot int, all []model.Listener, scope *plan.Scope) {
+	lines := certificate.Lines(slot, all)
+	now := make(map[string]struct{}, len(lines))
+	for i := range lines {
+		now[lines[i].ID] = struct{}{}
+	}
+	kept := make(map[string]shownLine, len(lines))
 	for _, line := range p.listeners.lines[slot] {
+		if _, has := now[line.CertID]; has {
+			kept[line.CertID] = line
+			continue
+		}
 		scope.SlotLines[line.SlotLine], scope.Certs[line.CertID] = struct{}{}, struct{}{}
 		delete(p.want.SlotLines, line.SlotLine)
 		delete(p.want.Certs, line.CertID)
@@ -137,18 +154,30 @@ func (p *Pipeline) replaceSlotLines(slot int, all []model.Listener, scope *plan.
 			p.useCA(line.ca, -1, scope)
 		}
 	}
-	delete(p.listeners.lines, slot)
-	for _, c := range certificate.Lines(slot, all) {
-		line := shownLine{SlotLine: plan.SlotLine{Slot: slot, CertID: c.ID}, owner: c.Owner}
-		terms := plan.SlotTerms{Names: strings.Join(c.Names, " ")}
-		if c.Clients != nil {
-			line.ca, terms.CA, terms.LetsAllIn = c.Clients.CA, c.Clients.CA.ID, c.Clients.LetsAllIn
-			p.useCA(line.ca, 1, scope)
+	shown := make([]shownLine, 0, len(lines))
+	for _, c := range lines {
+		line, has := kept[c.ID]
+		if !has {
+			line = p.showLine(slot, &c, scope)
 		}
-		scope.SlotLines[line.SlotLine], scope.Certs[line.CertID] = struct{}{}, struct{}{}
-		p.want.SlotLines[line.SlotLine], p.want.Certs[c.ID] = terms, c.PEM
-		p.listeners.lines[slot] = append(p.listeners.lines[slot], line)
+		shown = append(shown, line)
 	}
+	if p.listeners.lines[slot] = shown; len(shown) == 0 {
+		delete(p.listeners.lines, slot)
+	}
+}
+
+// showLine adds a certificate to those of a slot.
+func (p *Pipeline) showLine(slot int, c *certificate.Line, scope *plan.Scope) shownLine {
+	line := shownLine{SlotLine: plan.SlotLine{Slot: slot, CertID: c.ID}, owner: c.Owner}
+	terms := plan.SlotTerms{Names: strings.Join(c.Names, " ")}
+	if c.Clients != nil {
+		line.ca, terms.CA, terms.LetsAllIn = c.Clients.CA, c.Clients.CA.ID, c.Clients.LetsAllIn
+		p.useCA(line.ca, 1, scope)
+	}
+	scope.SlotLines[line.SlotLine], scope.Certs[line.CertID] = struct{}{}, struct{}{}
+	p.want.SlotLines[line.SlotLine], p.want.Certs[c.ID] = terms, c.PEM
+	return line
 }
 
 // listenerEntries are those of one slot (plan.MapListeners, plan.MapSuffixes). Of two listeners
