@@ -44,8 +44,10 @@ func TestFetches(t *testing.T) {
 			t.Errorf("asks for %v (changed: %v), want %s", got, changed, want)
 		}
 		var closed []string
-		for o := range p.shares.fetches.refused {
-			closed = append(closed, o.Name)
+		for _, n := range p.shares.fetches.namespaces {
+			for o := range n.refused {
+				closed = append(closed, o.Name)
+			}
 		}
 		if slices.Sort(closed); !slices.Equal(closed, refused) {
 			t.Errorf("refused %v, want %v", closed, refused)

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,11 +14,18 @@ import (
 // HTTPRoutes: the oldest objects get theirs. It is a function of the objects alone, so that
 // every router decides the same, and costs as patternShares does.
 type objectShares struct {
-	asking     map[model.Object]objectShare
-	namespaces map[string]int
+	namespaces map[string]*namespaceShares
+	// changed are the namespaces in which something else may be decided.
+	changed map[string]struct{}
+}
+
+// namespaceShares are those of one namespace.
+type namespaceShares struct {
+	objects map[model.Object]objectShare
+	// asked is how much they ask for together, bounded how many of them have a bound.
+	asked, bounded int
 	// refused are the objects that get nothing.
 	refused model.Objects
-	changed bool
 }
 
 // objectShare is how much one object asks for.
@@ -38,63 +46,91 @@ func (a objectShare) most(most int) int {
 }
 
 func newObjectShares() objectShares {
-	return objectShares{asking: map[model.Object]objectShare{}, namespaces: map[string]int{}, refused: model.Objects{}}
+	return objectShares{namespaces: map[string]*namespaceShares{}, changed: map[string]struct{}{}}
 }
 
 // set notes how much an object asks for, whatever it gets; the version is nil if the object
 // is gone.
 func (s *objectShares) set(key model.Object, v door.Version, asked, bound int) {
-	old := s.asking[key]
-	now := objectShare{}
+	n, now := s.namespaces[key.Namespace], objectShare{}
 	if v != nil && asked > 0 {
 		now = objectShare{key, v.GetCreationTimestamp().UTC(), asked, bound}
 	}
+	if n == nil {
+		if now.asked == 0 {
+			return
+		}
+		n = &namespaceShares{objects: map[model.Object]objectShare{}}
+		s.namespaces[key.Namespace] = n
+	}
+	old := n.objects[key]
 	if now == old {
 		return
 	}
-	s.changed = true
-	if s.namespaces[key.Namespace] += now.asked - old.asked; s.namespaces[key.Namespace] == 0 {
-		delete(s.namespaces, key.Namespace)
-	}
-	if s.asking[key] = now; now.asked == 0 {
-		delete(s.asking, key) // if it was refused, settle says so
+	s.changed[key.Namespace] = struct{}{}
+	n.asked += now.asked - old.asked
+	n.bounded += min(now.bound, 1) - min(old.bound, 1)
+	if n.objects[key] = now; now.asked == 0 {
+		delete(n.objects, key) // if it was refused, settle says so
 	}
 }
 
 func (s *objectShares) isRefused(key model.Object) bool {
-	_, refused := s.refused[key]
+	n := s.namespaces[key.Namespace]
+	if n == nil {
+		return false
+	}
+	_, refused := n.refused[key]
 	return refused
 }
 
 // settle decides again where something has changed, or everywhere, and returns the objects
 // of which another is decided.
-func (s *objectShares) settle(most int, all bool) model.Objects {
-	if !s.changed && !all {
-		return nil
-	}
-	s.changed = false
-	before := s.refused
-	s.refused = model.Objects{}
-	full := map[string]bool{}
-	for _, a := range s.asking {
-		full[a.object.Namespace] = full[a.object.Namespace] || s.namespaces[a.object.Namespace] > a.most(most)
-	}
-	var crowded []objectShare
-	for _, a := range s.asking {
-		if full[a.object.Namespace] {
-			crowded = append(crowded, a)
+func (s *objectShares) settle(most int, all bool) (again model.Objects) {
+	if all {
+		for name := range s.namespaces {
+			s.changed[name] = struct{}{}
 		}
 	}
-	slices.SortFunc(crowded, func(a, b objectShare) int {
-		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.object.Kind, b.object.Kind), cmp.Compare(a.object.Namespace, b.object.Namespace), cmp.Compare(a.object.Name, b.object.Name))
+	for name := range s.changed {
+		n := s.namespaces[name]
+		before := n.refused
+		n.refuse(most)
+		if len(before)+len(n.refused) > 0 {
+			if again == nil {
+				again = model.Objects{}
+			}
+			maps.Copy(again, differences(before, n.refused))
+		}
+		if len(n.objects) == 0 {
+			delete(s.namespaces, name)
+		}
+	}
+	clear(s.changed)
+	return again
+}
+
+// refuse decides which objects get nothing: where they ask for more than one of them may have,
+// the youngest.
+func (n *namespaceShares) refuse(most int) {
+	n.refused = nil
+	if n.asked <= most && n.bounded == 0 {
+		return
+	}
+	all := slices.Collect(maps.Values(n.objects))
+	if !slices.ContainsFunc(all, func(a objectShare) bool { return n.asked > a.most(most) }) {
+		return
+	}
+	slices.SortFunc(all, func(a, b objectShare) int {
+		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.object.Kind, b.object.Kind), cmp.Compare(a.object.Name, b.object.Name))
 	})
-	given := map[string]int{}
-	for _, a := range crowded {
-		if given[a.object.Namespace]+a.asked > a.most(most) {
-			s.refused[a.object] = struct{}{}
+	n.refused = model.Objects{}
+	given := 0
+	for _, a := range all {
+		if given+a.asked > a.most(most) {
+			n.refused[a.object] = struct{}{}
 			continue
 		}
-		given[a.object.Namespace] += a.asked
+		given += a.asked
 	}
-	return differences(before, s.refused)
 }
