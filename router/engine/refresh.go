@@ -14,7 +14,7 @@ const (
 	filesPause = 3 * time.Second
 	// filesShare is how much longer than writing the files the pause between
 	// two writes is at least, so that it never takes much of a processor.
-	filesShare = 10
+	filesShare = 30
 	// recordedSteps is how many steps are recorded at once, at most: at a start there are
 	// tens of thousands.
 	recordedSteps = 512

@@ -109,10 +109,11 @@ func cutTerms(text, prefix string) (file, names string, ok bool) {
 
 // SlotLists returns the lists of all ports, by their files.
 func SlotLists(st *plan.State, l Layout, blocks []Slots) (map[string]string, error) {
-	lists := map[string]string{}
+	texts := map[int]*strings.Builder{}
 	for _, b := range blocks {
 		for slot := b.First; slot < b.First+b.Count; slot++ {
-			lists[l.SlotList(slot)] = slotDefaultLine(l) + "\n"
+			texts[slot] = &strings.Builder{}
+			texts[slot].WriteString(slotDefaultLine(l) + "\n")
 		}
 	}
 	lines := slices.SortedFunc(maps.Keys(st.SlotLines), func(a, b plan.SlotLine) int { return strings.Compare(a.CertID, b.CertID) })
@@ -121,9 +122,14 @@ func SlotLists(st *plan.State, l Layout, blocks []Slots) (map[string]string, err
 		if err != nil {
 			return nil, err
 		}
-		if list := l.SlotList(line.Slot); lists[list] != "" {
-			lists[list] += text + "\n"
+		if list := texts[line.Slot]; list != nil {
+			list.WriteString(text)
+			list.WriteByte('\n')
 		}
+	}
+	lists := make(map[string]string, len(texts))
+	for slot, list := range texts {
+		lists[l.SlotList(slot)] = list.String()
 	}
 	return lists, nil
 }
