@@ -215,7 +215,7 @@ func (w *convertedWorld) handedOn(r *Request) string {
 		for key := range g.served {
 			all, _ := g.pipeline.Claims(key)
 			for _, c := range all {
-				if _, of := model.SplitHost(c.Host); key.Kind != "TLSRoute" || of != host || g.oldest(c) != c {
+				if _, of := model.SplitHost(c.Host); key.Kind != "TLSRoute" || of != host || g.taker(c, host) != c {
 					continue
 				}
 				return served(c, r)

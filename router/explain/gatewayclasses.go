@@ -84,10 +84,10 @@ func portOf(l model.Listener, c *model.Claim) gatewayPort {
 	return p
 }
 
-// claimHost is the host that a claim is for at its listener.
+// claimHost is the host that a claim is for at its listener: the narrower one of both.
 func claimHost(l model.Listener, c *model.Claim) string {
 	_, host := model.SplitHost(c.Host)
-	if host == match.Any && l.Hostname != "" {
+	if l.Hostname != "" && covers(host, l.Hostname) {
 		return l.Hostname
 	}
 	return host

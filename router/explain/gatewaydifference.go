@@ -31,7 +31,7 @@ func (s *Snapshot) gatewayOutcome(c *class) *outcome {
 	}
 	o := &outcome{text: plainly(&r, e), served: e.Served}
 	l, _ := g.listenerAt(c.at.gateway, c.at.number)
-	if l, _ = g.sorted(l, &r); l.Slot == 0 || endsTLS(l) != r.Secure {
+	if l, _ = g.named(l, &r); l.Slot == 0 || endsTLS(l) != r.Secure || e.Result.Status == misdirected {
 		return o
 	}
 	_, claim, _ := g.owner(l, match.Request{Host: r.Host, Path: r.Path, Asked: r.asked()})
@@ -75,7 +75,7 @@ func (g *gateways) wholeClaim(c *class) (found *model.Claim) {
 		for _, claim := range served {
 			scope, _ := model.SplitHost(claim.Host)
 			l, known := g.byScope[scope]
-			if !known || portOf(l, claim) != *c.at {
+			if !known || portOf(l, claim) != *c.at || handsOn(l) && !g.comesBy(l, c.host) {
 				continue
 			}
 			switch host := claimHost(l, claim); {

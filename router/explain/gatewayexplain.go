@@ -34,13 +34,13 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 	port := r.port()
 	e.Listener = Listener{Port: port}
 	l, ports := g.listenerAt(key, port)
-	l, sorted := g.sorted(l, r)
+	l, refused := g.named(l, r)
 	switch {
 	case l.Slot == 0:
 		return e.unheard(key, fmt.Sprintf("the Gateway serves no listener at port %d, but at %s", port, strings.Join(ports, ", "))), nil
-	case r.Secure && !sorted:
+	case refused != "":
 		e.SNI = match.ServerName(r.SNI)
-		return e.unheard(key, fmt.Sprintf("no listener at port %d has the server name %s", port, cmp.Or(r.SNI, r.Host))), nil
+		return e.unheard(key, fmt.Sprintf(refused, port, cmp.Or(e.SNI, "none"))), nil
 	case handsOn(l):
 		return nil, fmt.Errorf("connections to port %d are handed on whole, whatever the request is: ask for the route with %s", port, terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
 	case endsTLS(l) != r.Secure:
@@ -52,10 +52,18 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 	}
 	if r.Secure {
 		e.SNI = match.ServerName(r.SNI)
+		if by, _, _ := g.owner(l, match.Request{Host: r.Host, Path: r.Path}); by != "" && by != l.Scope {
+			e.Listener.Name = g.listenerName(g.byScope[by])
+			e.Result = Result{Status: misdirected, Text: "421 of the router: the host belongs to listener " + e.Listener.Name + ", and the server name to " + g.listenerName(l) + "; clients ask again over a connection of its own"}
+			return e, nil
+		}
 	}
 	s.answerAt(e, g, l, r)
 	return e, nil
 }
+
+// misdirected is the status of requests for the host of another listener than the server name's.
+const misdirected = 421
 
 // unheard says that no listener of a Gateway takes the connection.
 func (e *Explanation) unheard(gateway model.Object, why string) *Explanation {
@@ -166,17 +174,36 @@ func (g *gateways) listenerAt(key model.Object, port int) (found model.Listener,
 	return found, ports
 }
 
-// sorted returns the listener that the server name of a request leads to, where a port may have
-// listeners of HTTPS and of TLS, and false if none has the name.
-func (g *gateways) sorted(l model.Listener, r *Request) (model.Listener, bool) {
-	if !gatewayapi.TLS.Has(int32(l.Slot)) {
-		return l, true
+// named returns the listener that the server name of a request leads to, and why the connection
+// is refused, with the port and the name to be put in, if it is.
+func (g *gateways) named(l model.Listener, r *Request) (at model.Listener, refused string) {
+	if !r.Secure || l.Slot == 0 || !endsTLS(l) && !gatewayapi.TLS.Has(int32(l.Slot)) {
+		return l, ""
 	}
-	by, _, _ := g.owner(l, match.Request{Host: cmp.Or(r.SNI, r.Host), Path: "/"})
-	if at, known := g.byScope[by]; known {
-		return at, true
+	name := match.ServerName(r.SNI)
+	by, _, _ := g.owner(l, match.Request{Host: name, Path: "/"})
+	at, known := g.byScope[by]
+	switch {
+	case !known:
+		return l, "no listener at port %d has the server name %s"
+	case handsOn(at) && name == "":
+		return at, "listeners of protocol TLS at port %d need a server name, and there is %s"
+	case len(at.Certificates) > 0 && !g.shown(at.Slot, name):
+		return at, "no listener at port %d has a certificate for the server name %s: those of wildcards are for one label"
 	}
-	return l, false
+	return at, ""
+}
+
+// shown reports whether clients with a server name, empty for none, are shown a certificate.
+func (g *gateways) shown(slot int, name string) bool {
+	for line, terms := range g.pipeline.Want().SlotLines {
+		for host := range strings.SplitSeq(terms.Names, " ") {
+			if line.Slot == slot && (host == match.Any || name != "" && (host == name || host == match.Wildcard(name))) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // listenerName returns the name of a listener, with its ListenerSet if it is of one.

@@ -18,22 +18,25 @@ import (
 // if none of them can come in by the claim's listener: it is not served, or another one of its
 // port has the host.
 func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool) {
-	scope, host := model.SplitHost(c.Host)
+	scope, _ := model.SplitHost(c.Host)
 	l, served := g.byScope[scope]
 	if !served {
 		return reach, false
 	}
-	if host == match.Any && l.Hostname != "" { // all that come in by the listener
-		host = l.Hostname
-	}
+	host := claimHost(l, c)
 	if streams := handsOn(l); streams || c.Datagrams != nil {
+		if streams && !g.comesBy(l, host) {
+			return reach, false
+		}
 		reach.URL = "datagrams to port " + strconv.Itoa(l.Port)
 		if streams {
 			reach.URL = "connections to port " + strconv.Itoa(l.Port) + streamName(host)
 		}
-		switch oldest := g.oldest(c); {
-		case oldest.Owner != c.Owner:
-			reach.Result, reach.elsewhere = "go to "+kindAndName(oldest.Owner)+", which is older and has all", true
+		switch taker := g.taker(c, host); {
+		case taker.Owner != c.Owner && taker.Host == c.Host:
+			reach.Result, reach.elsewhere = "go to "+kindAndName(taker.Owner)+", which is older and has all", true
+		case taker.Owner != c.Owner:
+			reach.Result, reach.elsewhere = "go to "+kindAndName(taker.Owner)+", which has a more specific hostname", true
 		case streams:
 			reach.Result, reach.Served = g.targets(s, c)
 		default:
@@ -65,24 +68,50 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 	return reach, true
 }
 
-// oldest returns the claim that gets what is not looked up as a request, of those for the same
-// host or port.
-func (g *gateways) oldest(c *model.Claim) *model.Claim {
-	if g.oldestOf == nil {
-		g.oldestOf = map[string]*model.Claim{}
-		for key := range g.served {
-			all, _ := g.pipeline.Claims(key)
-			for _, other := range all {
-				if known := g.oldestOf[other.Host]; known == nil || model.ByAge(other, known) < 0 {
-					g.oldestOf[other.Host] = other
-				}
+// comesBy reports whether connections for a host, or for one that a wildcard stands for, come in by
+// a listener, and not by another one of its port.
+func (g *gateways) comesBy(l model.Listener, host string) bool {
+	if gatewayapi.TCP.Has(int32(l.Slot)) {
+		return true // which is the only one of its port
+	}
+	by, _, _ := g.owner(l, match.Request{Host: sample(host), Path: "/"})
+	return by == l.Scope
+}
+
+// taker returns the claim that gets what is not looked up as a request, of those for a host of the
+// listener of one: that with the most specific hostname, of several the oldest.
+func (g *gateways) taker(c *model.Claim, host string) *model.Claim {
+	if g.oldest == nil {
+		g.oldest = g.oldestByHost()
+	}
+	scope, _ := model.SplitHost(c.Host)
+	for of := host; of != ""; {
+		if known := g.oldest[scope][of]; known != nil {
+			return known
+		}
+		_, rest, more := strings.Cut(strings.TrimPrefix(of, "*."), ".")
+		if of = ""; more {
+			of = "*." + rest
+		}
+	}
+	return cmp.Or(g.oldest[scope][match.Any], c)
+}
+
+func (g *gateways) oldestByHost() map[model.ScopeID]map[string]*model.Claim {
+	oldest := map[model.ScopeID]map[string]*model.Claim{}
+	for key := range g.served {
+		all, _ := g.pipeline.Claims(key)
+		for _, c := range all {
+			scope, host := model.SplitHost(c.Host)
+			if oldest[scope] == nil {
+				oldest[scope] = map[string]*model.Claim{}
+			}
+			if known := oldest[scope][host]; known == nil || model.ByAge(c, known) < 0 {
+				oldest[scope][host] = c
 			}
 		}
 	}
-	if known := g.oldestOf[c.Host]; known != nil && model.ByAge(known, c) < 0 {
-		return known
-	}
-	return c
+	return oldest
 }
 
 // kindAndName names an object as users type it, with its namespace.

@@ -68,8 +68,8 @@ type gateways struct {
 	// byBackend finds the claim of a backend's name, byScope the listener of a scope.
 	byBackend map[string]*model.Claim
 	byScope   map[model.ScopeID]model.Listener
-	// oldestOf is the oldest claim of each host, made when it is first asked for.
-	oldestOf map[string]*model.Claim
+	// oldest are the oldest claims of the hosts of each scope, made when they are first asked for.
+	oldest map[model.ScopeID]map[string]*model.Claim
 	// reports are what the router says about policies for these objects.
 	reports map[model.Object]policy.Report
 	// assumed are the labels of namespaces that manifests do not have.

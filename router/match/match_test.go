@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 func TestRequest(t *testing.T) {
@@ -77,5 +78,19 @@ func TestHost(t *testing.T) {
 		if got := match.Host(in); got != want {
 			t.Errorf("Host(%q) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestScopedWithoutHost: a request or connection to a Gateway that names no host is one for the
+// listener for all hosts, whatever else is known of its port.
+func TestScopedWithoutHost(t *testing.T) {
+	t.Parallel()
+	scope := model.NewScope(model.Object{Kind: "Gateway", Namespace: "a", Name: "g"}, "any")
+	tables := &match.Tables{
+		Listeners: match.Table{match.ListenerKey(20000, ""): "80", match.ListenerKey(20000, match.Any): scope.Prefix()},
+		HTTP:      match.Table{model.ScopedHost(scope, match.Any) + "/": "be"},
+	}
+	if d := match.Decide(tables, match.Request{Slot: 20000, Path: "/"}); d.Scope != scope || d.Value != "be" {
+		t.Errorf("%+v", d)
 	}
 }

@@ -97,7 +97,7 @@ func reversed(host string) string {
 
 // scope returns the scope of a slot that a host belongs to, or "".
 func (t *Tables) scope(slot int, host string) model.ScopeID {
-	prefix, exact := t.Listeners[ListenerKey(slot, host)]
+	prefix, exact := t.Listeners[ListenerKey(slot, "")+"/"+host] // no host is not the slot's own key
 	if _, suffixed := t.Listeners[ListenerKey(slot, Suffixed)]; !exact && suffixed {
 		prefix = t.Suffixes.lookup(ListenerKey(slot, reversed(host)) + "/")
 	}

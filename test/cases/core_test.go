@@ -182,6 +182,9 @@ func withBranches(want *plan.State, name, target string) *plan.Backend {
 	all := &plan.Backend{Profile: own.Profile, Servers: slices.Clone(own.Servers)}
 	for text := range strings.SplitSeq(branches, "+") {
 		branch, _, _ := strings.Cut(text, "*")
+		if strings.HasPrefix(branch, "router_") {
+			continue // the share of what cannot be used
+		}
 		if want.Backends[branch] == nil {
 			panic("the record names " + branch + ", which is not wanted")
 		}
