@@ -113,7 +113,7 @@ func SlotLists(st *plan.State, l Layout, blocks []Slots) (map[string]string, err
 	for _, b := range blocks {
 		for slot := b.First; slot < b.First+b.Count; slot++ {
 			texts[slot] = &strings.Builder{}
-			texts[slot].WriteString(slotDefaultLine(l) + "\n")
+			_, _ = texts[slot].WriteString(slotDefaultLine(l) + "\n")
 		}
 	}
 	lines := slices.SortedFunc(maps.Keys(st.SlotLines), func(a, b plan.SlotLine) int { return strings.Compare(a.CertID, b.CertID) })
