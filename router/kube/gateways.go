@@ -72,7 +72,7 @@ func readSlots(m *corev1.ConfigMap) *slotTable {
 }
 
 func newGatewaySets(w *Watcher) *gatewaySets {
-	g := &gatewaySets{joints: joints{of: map[model.Object]joint{}, marked: map[model.Object]marked{}}}
+	g := &gatewaySets{joints: joints{versions: map[model.Object]uint64{}, of: map[model.Object]joint{}, marked: map[model.Object]marked{}}}
 	g.classes = newStore(kindClass, whole(func(*gatewayv1.GatewayClass) {}), w.classEvent)
 	g.objects = newStore(gateway.KindGateway, whole(func(*gatewayv1.Gateway) {}), w.gatewayEvent)
 	g.sets = newStore(gateway.KindListenerSet, whole(func(*gatewayv1.ListenerSet) {}), w.setEvent)

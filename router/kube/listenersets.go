@@ -16,9 +16,11 @@ import (
 // ListenerSets, so that each of a thousand ListenerSets does not judge all of them.
 type joints struct {
 	mu sync.Mutex
-	// version counts changes of ListenerSets and of labels of namespaces.
-	version uint64
-	of      map[model.Object]joint
+	// versions count changes of the ListenerSets of each Gateway, labels those of labels of
+	// namespaces.
+	versions map[model.Object]uint64
+	labels   uint64
+	of       map[model.Object]joint
 	// comparing is held while verdicts are compared with those in marked, one Gateway at a time.
 	comparing sync.Mutex
 	marked    map[model.Object]marked
@@ -28,8 +30,8 @@ type joints struct {
 }
 
 type joint struct {
-	gateway *gatewayv1.Gateway
-	version uint64
+	gateway         *gatewayv1.Gateway
+	version, labels uint64
 	*gatewayapi.Joint
 }
 
@@ -53,13 +55,21 @@ func (j *joints) forget(g model.Object) {
 	defer j.mu.Unlock()
 	delete(j.of, g)
 	delete(j.marked, g)
+	delete(j.versions, g)
 }
 
-// changed forgets what was judged so far.
-func (j *joints) changed() {
+// changed forgets how a Gateway was judged.
+func (j *joints) changed(g model.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.version++
+	j.versions[g]++
+}
+
+// relabeled forgets all that was judged.
+func (j *joints) relabeled() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.labels++
 }
 
 // Joint implements door.Gateways.
@@ -67,15 +77,15 @@ func (w *Watcher) Joint(g *gatewayv1.Gateway) *gatewayapi.Joint {
 	key := model.Object{Kind: gateway.KindGateway, Namespace: g.Namespace, Name: g.Name}
 	j := &w.gateways.joints
 	j.mu.Lock()
-	version, known := j.version, j.of[key]
+	version, labels, known := j.versions[key], j.labels, j.of[key]
 	j.mu.Unlock()
-	if known.Joint != nil && known.version == version && known.gateway == g {
+	if known.Joint != nil && known.version == version && known.labels == labels && known.gateway == g {
 		return known.Joint
 	}
 	now := gatewayapi.Join(g, w.gateways.sets.group(gateway.SetsOf(key)), w.labels)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.of[key] = joint{g, version, now} // of an older version if there is a newer one by now
+	j.of[key] = joint{g, version, labels, now} // of an older version if there is a newer one by now
 	return now
 }
 
@@ -115,13 +125,17 @@ func (w *Watcher) servesParent(r *gatewayv1.ParentReference, namespace string) b
 // the others. Routes that name it may have been strangers.
 func (w *Watcher) setEvent(key model.Object, before, after *gatewayv1.ListenerSet) {
 	if before == nil || after == nil || before.UID != after.UID || before.Generation != after.Generation {
-		w.gateways.joints.changed()
 		for _, s := range []*gatewayv1.ListenerSet{before, after} {
 			if s == nil {
 				continue
 			}
 			parent, ok := gateway.SetGateway(s)
-			if g := w.gateways.objects.get(parent); ok && w.serves(g) && gatewayapi.AllowsSets(g, s.Namespace, w.labels) {
+			g := w.gateways.objects.get(parent)
+			if !ok || g == nil {
+				continue
+			}
+			w.gateways.joints.changed(parent)
+			if w.serves(g) && gatewayapi.AllowsSets(g, s.Namespace, w.labels) {
 				w.setsChanged(parent)
 			}
 		}
@@ -259,7 +273,7 @@ func (w *Watcher) markSought() {
 // namespaceOfSets marks the ListenerSets of the Gateways that those of a namespace name: labels
 // may decide which are allowed.
 func (w *Watcher) namespaceOfSets(namespace string) {
-	w.gateways.joints.changed()
+	w.gateways.joints.relabeled()
 	w.gateways.sets.each(func(key model.Object, s *gatewayv1.ListenerSet) bool {
 		if parent, ok := gateway.SetGateway(s); ok && key.Namespace == namespace {
 			w.dirty.Mark(gateway.SetsOf(parent))
