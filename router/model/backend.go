@@ -203,11 +203,14 @@ type Cookie struct {
 	Attributes string
 }
 
+// noPolicy asks for nothing.
+var noPolicy Policy
+
 // Policy returns what the claim asks for beyond its servers. It is never nil, and is
 // not to be changed.
 func (b *Backend) Policy() *Policy {
 	if b.Asks == nil {
-		return &Policy{}
+		return &noPolicy
 	}
 	return b.Asks
 }
