@@ -77,16 +77,34 @@ func (e *Engine) distrust(steps []plan.Step) {
 	}
 }
 
-// readBack learns what the process has. Where that is all that is wanted, as
-// after each start from files, its digest tells so; else everything is read and
-// compared.
+// expectation is what a process has that starts from files, and the digest of it.
+type expectation struct {
+	state  *plan.State
+	digest uint64
+}
+
+// expect notes what a process will have that starts from the files as they are. What changes
+// from here on is pending.
+func (e *Engine) expect() {
+	want := e.pipeline.Want()
+	e.expected = &expectation{want.Clone(), e.haproxy.Expect(want, haproxy.Routes)}
+	e.pending = plan.NewScope()
+}
+
+// readBack learns what the process has. Where that is all that is wanted, or was when the
+// first files were written, its digest tells so; else everything is read and compared.
 func (e *Engine) readBack(pid int) error {
-	began, want := time.Now(), e.pipeline.Want()
+	began, want, pending := time.Now(), e.pipeline.Want(), e.pending
 	digest, err := e.haproxy.Digest(want, haproxy.Routes)
 	if err != nil {
 		return err
 	}
-	live, pending, same := want.Clone(), plan.NewScope(), digest == e.haproxy.Expect(want, haproxy.Routes)
+	if e.expected == nil || e.expected.digest != digest {
+		e.expect()
+		pending = e.pending
+	}
+	live, same := e.expected.state, e.expected.digest == digest
+	e.expected = nil
 	if same {
 		// Of all names this is the one that does not stand for a content.
 		live.Certs[plan.DefaultCertID], pending.Certs[plan.DefaultCertID] = "", struct{}{}

@@ -62,6 +62,8 @@ type Engine struct {
 	alone    bool
 	// appliedAt is when HAProxy was last changed.
 	appliedAt time.Time
+	// expected is what a HAProxy has that starts from the first files, until one is read back.
+	expected *expectation
 	// pid is the worker that live describes, seen last at seenAt; 0 if none
 	// is known.
 	pid    int
@@ -253,10 +255,14 @@ func (e *Engine) attach() error {
 	if _, err := e.haproxy.Info(); err == nil {
 		return nil // sync reads it back
 	}
-	if err := e.writeFiles(); !isFilesError(err) {
+	switch err := e.writeFiles(); {
+	case isFilesError(err):
+		return nil // HAProxy may have files of before; these are tried again
+	case err != nil:
 		return err
 	}
-	return nil // HAProxy may have files of before; these are tried again
+	e.expect() // while HAProxy starts
+	return nil
 }
 
 // sync makes HAProxy like the wanted state, and returns when to look again.
