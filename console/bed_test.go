@@ -28,6 +28,8 @@ type given struct {
 	snapshot  atomic.Pointer[explain.Snapshot]
 	report    *check.Report
 	healthErr error
+	network   *Network
+	events    *Events
 	reads     atomic.Int32
 	fails     atomic.Bool
 }
@@ -41,6 +43,20 @@ func (g *given) Read(context.Context, *explain.Snapshot) (*explain.Snapshot, err
 }
 
 func (g *given) Health(context.Context) (*check.Report, error) { return g.report, g.healthErr }
+
+func (g *given) Network(context.Context) (*Network, error) {
+	if g.network == nil {
+		return nil, errors.New("read Services: no right <b>")
+	}
+	return g.network, nil
+}
+
+func (g *given) Events(context.Context) (*Events, error) {
+	if g.events == nil {
+		return nil, errors.New("read events: no right <b>")
+	}
+	return g.events, nil
+}
 
 // snapshotOf decides manifests.
 func snapshotOf(t testing.TB, manifests string) *explain.Snapshot {

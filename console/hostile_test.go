@@ -65,6 +65,8 @@ func hostileObjects() *explain.Objects {
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, decided(t, hostileObjects()), true)
+	b.server.pages.options.Cluster = true
+	b.source.network, b.source.events = hostileNetwork(), hostileEvents()
 	found := map[string]bool{}
 	pages := b.crawl(func(path string, root *html.Node) {
 		harmless(t, path, root)
@@ -80,7 +82,7 @@ func TestHostileTexts(t *testing.T) {
 	if pages < 20 {
 		t.Errorf("only %d pages", pages)
 	}
-	for mark := range strings.FieldsSeq("name namespace host path label labelvalue service annotation value timeout balance termination router reason message ingress gwname gwhost gwclass gwstatus gwlistener gwaddress rname rhost rpath rheader rservice rparent rsection rstatus rannotation setname lname") {
+	for mark := range strings.FieldsSeq("name namespace host path label labelvalue service annotation value timeout balance termination router reason message ingress gwname gwhost gwclass gwstatus gwlistener gwaddress rname rhost rpath rheader rservice rparent rsection rstatus rannotation setname lname aaddress aservice apool awhy anode aiface anext axnode axwhy apeer abgp abfd aerror pool anote esource ekind ens ename ereason emessage etype enote") {
 		if !found[mark] {
 			t.Errorf("the hostile %s is on no page: the test proves nothing of it", mark)
 		}

@@ -71,3 +71,28 @@ func hostileGateways(o *explain.Objects) {
 		r.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "gw"}, ControllerName: gatewayv1.GatewayController(evil("rstatus")), Conditions: condition("rstatus")}}
 	})
 }
+
+// hostileNetwork has hostile texts in all that status objects could have.
+func hostileNetwork() *Network {
+	return &Network{
+		Addresses: []Address{{
+			Addresses: []string{evil("aaddress")}, Service: evil("aservice"), Pool: evil("apool"), State: Doubtful, Why: evil("awhy"),
+			Announcers: []Announcer{{Node: evil("anode"), Interfaces: []string{evil("aiface")}}}, Next: []string{evil("anext")}, Excluded: []Excluded{{Node: evil("axnode"), Why: evil("axwhy")}},
+			BGP: []Session{{Node: evil("anode"), Peer: evil("apeer"), State: evil("abgp"), BFD: evil("abfd"), Error: evil("aerror")}},
+		}},
+		Pools: []Pool{{Name: evil("pool"), Used: -5, Total: 3}, {Name: "x", Used: 9, Total: 0}},
+		Notes: []string{evil("anote")},
+	}
+}
+
+// hostileEvents have them in all that an event could have: whoever may create events in a
+// namespace writes what this likes.
+func hostileEvents() *Events {
+	return &Events{
+		Items: []Event{
+			{Source: evil("esource"), Kind: evil("ekind"), Namespace: evil("ens"), Name: evil("ename"), Reason: evil("ereason"), Message: evil("emessage"), Remedy: evil("emessage"), Type: evil("etype"), Count: -1},
+			{Source: "router-default", Kind: "route", Namespace: "ns", Name: "plain", Type: "warning"},
+		},
+		Notes: []string{evil("enote")},
+	}
+}

@@ -21,9 +21,11 @@ const pageRows = 200
 type listKind int
 
 const (
-	// routeList is that of Routes and routes of Gateways, listenerList that of listeners.
+	// routeList is that of Routes and routes of Gateways, listenerList that of listeners,
+	// eventList that of findings and events.
 	routeList listKind = iota
 	listenerList
+	eventList
 )
 
 // kinds are those of the objects that the list has.

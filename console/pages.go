@@ -56,7 +56,7 @@ type entry struct{ Name, Title, Key string }
 
 // menu are the pages, in order.
 func menu() []entry {
-	return []entry{{"", "Overview", "o"}, {"routes", "Routes", "r"}, {"gateways", "Gateways", "w"}, {"ask", "Ask a URL", "a"}, {"certs", "Certificates", "c"}, {"settings", "Settings", "s"}}
+	return []entry{{"", "Overview", "o"}, {"routes", "Routes", "r"}, {"gateways", "Gateways", "w"}, {"ask", "Ask a URL", "a"}, {"certs", "Certificates", "c"}, {"addresses", "Addresses", "d"}, {"events", "Events", "e"}, {"settings", "Settings", "s"}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -97,6 +97,10 @@ func (v *visit) answer(name string) answer {
 		return v.overview()
 	case name == "certs" && n == 0:
 		return v.certs()
+	case name == "addresses" && n == 0:
+		return v.network()
+	case name == "events" && n == 0:
+		return v.events()
 	case name == "settings" && n == 0:
 		return v.settings()
 	case name == "routes" && n == 0:

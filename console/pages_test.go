@@ -268,7 +268,7 @@ func wellFormed(t *testing.T, path string, root *html.Node) {
 
 // elements are those that templates write.
 var elements = strings.Fields("html head meta title link script body a header p nav ul li form label input button main div h1 h2 h3 section details summary dl dt dd code " +
-	"table thead tbody tr th td span strong wbr footer kbd dialog ol pre textarea time select option")
+	"table thead tbody tr th td span strong wbr footer kbd dialog ol pre textarea time select option br progress")
 
 // harmless checks that a page has nothing but what the templates write: one script, no
 // handlers, no styles, no other elements.

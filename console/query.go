@@ -27,6 +27,9 @@ type query []term
 // queryKeys are the words before a colon, and what they search in. Those with choices
 // compare whole words; "ns" does, too, as long as the value has no "*".
 func queryKeys(of listKind) map[string]queryKey {
+	if of == eventList {
+		return eventKeys()
+	}
 	states, kinds := []string{}, []string{}
 	for _, s := range explain.RowStates() {
 		states = append(states, string(s))

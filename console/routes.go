@@ -111,7 +111,7 @@ func countStates(rows []explain.Row) (out []stateCount) {
 // searchKeys explain the search language.
 func searchKeys(of listKind) (out []searchKey) {
 	keys := queryKeys(of)
-	for _, name := range []string{"kind", "ns", "name", "host", "path", "state", "reason", "tls", "pods", "cert", "service", "ingress", "gateway", "listener"} {
+	for _, name := range []string{"kind", "ns", "name", "host", "path", "state", "reason", "tls", "pods", "cert", "service", "ingress", "gateway", "listener", "type", "source"} {
 		if keys[name].about == "" {
 			continue
 		}

@@ -103,6 +103,9 @@ type pages struct {
 	process context.Context //nolint:containedctx // see above
 	worlds  *keeper[world]
 	health  *keeper[check.Report]
+	// networks and happened are read like health, when their pages are asked for.
+	networks *keeper[Network]
+	happened *keeper[Events]
 
 	// asking is held while a snapshot answers: it keeps what it has found out.
 	asking sync.Mutex
@@ -128,6 +131,8 @@ func newPages(o Options, base string) (*pages, error) {
 	p.health = &keeper[check.Report]{now: o.Now, fresh: healthFresh, read: func(ctx context.Context, _ *check.Report) (*check.Report, error) {
 		return o.Source.Health(ctx)
 	}}
+	p.networks = &keeper[Network]{now: o.Now, fresh: freshFor, read: p.readNetwork}
+	p.happened = &keeper[Events]{now: o.Now, fresh: healthFresh, read: p.readEvents}
 	return p, nil
 }
 

@@ -16,6 +16,10 @@ type Source interface {
 	// Health returns the checks of `kubectl fairlead status`. It is called only if there is
 	// a cluster (Options.Cluster).
 	Health(ctx context.Context) (*check.Report, error)
+	// Network returns which nodes announce which addresses, and Events what Fairlead's
+	// programs have written. Both are called only if there is a cluster.
+	Network(ctx context.Context) (*Network, error)
+	Events(ctx context.Context) (*Events, error)
 }
 
 // Line is a command that gives the same answer as a page.
@@ -39,6 +43,8 @@ type world struct {
 	generation int
 	// certs is made when it is asked for, under pages.asking.
 	certs *explain.Certs
+	// findings are made like certs.
+	findings []Event
 }
 
 // certificates returns what clients are shown, in the order of hosts.

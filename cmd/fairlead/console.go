@@ -119,3 +119,13 @@ func (c *consoleSource) Read(_ context.Context, before *explain.Snapshot) (*expl
 func (c *consoleSource) Health(context.Context) (*check.Report, error) {
 	return nil, errors.New("there is no cluster to check")
 }
+
+// Network implements console.Source.
+func (c *consoleSource) Network(context.Context) (*console.Network, error) {
+	return nil, errors.New("there is no cluster that gives addresses")
+}
+
+// Events implements console.Source.
+func (c *consoleSource) Events(context.Context) (*console.Events, error) {
+	return nil, errors.New("there is no cluster with events")
+}

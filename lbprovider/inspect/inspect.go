@@ -34,6 +34,7 @@ type Objects struct {
 	Sessions           []v1beta1.BGPSessionState
 	Reported           map[string][]Row  // what speakers say, by node
 	Unreachable        map[string]string // why a speaker could not be asked, by node
+	Unreadable         []string          // kinds that the user may not read
 	Classes            service.Classes
 	IgnoreExcludeLabel bool // speakers ignore the exclude label
 }

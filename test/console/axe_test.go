@@ -17,6 +17,7 @@ var everyPage = []string{
 	"gateways", "gateways?q=state:refused", "gateways/infra/public", "listenersets/web/team", "httproutes/web/basket", "httproutes/web/basket-copy", "httproutes/web/elsewhere", "tcproutes/web/mqtt",
 	"hosts/www.example.com", "hosts/basket.example.com", "ask", "ask?url=https://www.example.com/cart/1", "ask?url=http://www.example.com/cart", "ask?url=x",
 	"ask?gateway=infra/public&url=http://basket.example.com/basket", "certs", "settings",
+	"addresses", "addresses?q=not-announced", "addresses?q=nothing-like-this", "events", "events?q=type:normal", "events?q=x:y",
 }
 
 // axeRun finds what is wrong with a page, by the rules of WCAG 2.2 AA and by what axe-core's

@@ -34,6 +34,28 @@ func (s *shown) Read(context.Context, *explain.Snapshot) (*explain.Snapshot, err
 
 func (s *shown) Health(context.Context) (*check.Report, error) { return nil, errors.New("no cluster") }
 
+func (s *shown) Network(context.Context) (*console.Network, error) {
+	return &console.Network{
+		Addresses: []console.Address{
+			{
+				Addresses: []string{"192.0.2.10", "2001:db8::10"}, Service: "openshift-ingress/router-default", Pool: "public", State: console.Announced,
+				Announcers: []console.Announcer{{Node: "node-a", Interfaces: []string{"eth0"}}}, Owner: "node-a", Next: []string{"node-b"},
+				Excluded: []console.Excluded{{Node: "node-c", Why: "it is drained by annotation"}},
+				BGP:      []console.Session{{Node: "node-a", Peer: "198.51.100.1", State: "Established", BFD: "up"}},
+			},
+			{Addresses: []string{"192.0.2.11"}, Service: "web/cart", Pool: "public", State: console.NotAnnounced, Why: "no node is eligible"},
+		},
+		Pools: []console.Pool{{Name: "public", Used: 3, Total: 16}},
+	}, nil
+}
+
+func (s *shown) Events(context.Context) (*console.Events, error) {
+	at := time.Now().Add(-time.Hour)
+	return &console.Events{Items: []console.Event{
+		{Time: &at, Count: 2, Type: "normal", Source: "fairlead-speaker", Kind: "service", Namespace: "web", Name: "cart", Reason: "nodeAssigned", Message: "announcing from node \"node-a\""},
+	}}, nil
+}
+
 // set decides the manifests of docs/explain.md, and some of Gateways, with another name for a Route.
 func (s *shown) set(t *testing.T, rename string) {
 	t.Helper()
@@ -68,7 +90,7 @@ func start(t *testing.T, b *browser.Browser) (page *browser.Page, source *shown,
 	}
 	links := make(chan string, 10)
 	server, err := console.New(console.Options{
-		Source: source, Prefix: "c", Now: time.Now, Link: func(address string) { links <- address },
+		Source: source, Cluster: true, Prefix: "c", Now: time.Now, Link: func(address string) { links <- address },
 		Command: func(l console.Line) string {
 			return strings.TrimSpace(strings.Join([]string{"kubectl fairlead", l.Command, l.Subject}, " "))
 		},
@@ -121,7 +143,7 @@ func TestWalk(t *testing.T) {
 	source.set(t, "renamed")
 	page.Await(t, "the change, without a click", `document.querySelector("tbody").textContent.includes("web/renamed")`)
 	page.NoScript(t)
-	for _, path := range []string{"", "routes", "routes/web/cart", "ask?url=https://www.example.com/cart", "hosts/www.example.com", "hosts/basket.example.com", "certs", "settings", "gateways", "gateways/infra/public", "listenersets/web/team", "httproutes/web/basket-copy"} {
+	for _, path := range []string{"", "routes", "routes/web/cart", "ask?url=https://www.example.com/cart", "hosts/www.example.com", "hosts/basket.example.com", "certs", "settings", "addresses", "events", "gateways", "gateways/infra/public", "listenersets/web/team", "httproutes/web/basket-copy"} {
 		page.Open(t, base+path)
 		if text := page.Eval(t, `document.querySelector("main").textContent.length > 200 && document.getElementById("keys-open").hidden`); text != "true" && path != "certs" && path != "settings" {
 			t.Errorf("%s without scripts: %s", path, text)
@@ -174,6 +196,8 @@ func TestPictures(t *testing.T) {
 	page, _, base := start(t, b)
 	for _, p := range []struct{ name, path, scheme string }{
 		{"console-routes", "routes", "light"},
+		{"console-addresses", "addresses", "light"},
+		{"console-events", "events", "dark"},
 		{"console-gateways", "gateways/infra/public", "light"},
 		{"console-ask", "ask?url=https://www.example.com/cart/1", "dark"},
 	} {

@@ -62,22 +62,25 @@ func read(ctx context.Context, c client.Client, o *inspect.Objects) error {
 	for _, r := range []struct {
 		list     client.ObjectList
 		options  []client.ListOption
-		optional bool
+		optional string // what it is, if the rest can do without
 	}{
-		{&services, nil, false},
-		{&nodes, nil, true},
-		{&slices, nil, true},
-		{&pods, []client.ListOption{own, client.MatchingLabels{"app.kubernetes.io/component": "speaker"}}, true},
-		{&pools, []client.ListOption{own}, true},
-		{&ads, []client.ListOption{own}, true},
-		{&l2, []client.ListOption{own}, true},
-		{&bgp, []client.ListOption{own}, true},
-		{&sessions, []client.ListOption{own}, true},
+		{&services, nil, ""},
+		{&nodes, nil, "nodes"},
+		{&slices, nil, "EndpointSlices"},
+		{&pods, []client.ListOption{own, client.MatchingLabels{"app.kubernetes.io/component": "speaker"}}, "pods of the speakers"},
+		{&pools, []client.ListOption{own}, "IPAddressPools"},
+		{&ads, []client.ListOption{own}, "L2Advertisements"},
+		{&l2, []client.ListOption{own}, "ServiceL2Statuses"},
+		{&bgp, []client.ListOption{own}, "ServiceBGPStatuses"},
+		{&sessions, []client.ListOption{own}, "BGPSessionStates"},
 	} {
 		err := c.List(ctx, r.list, r.options...)
 		missing := apierrors.IsForbidden(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
-		if err != nil && (!r.optional || !missing) {
+		if err != nil && (r.optional == "" || !missing) {
 			return fmt.Errorf("read the cluster: %w", err)
+		}
+		if apierrors.IsForbidden(err) {
+			o.Unreadable = append(o.Unreadable, r.optional)
 		}
 	}
 	o.Services, o.Slices, o.Nodes, o.Speakers = services.Items, slices.Items, nodes.Items, pods.Items
