@@ -106,6 +106,24 @@ func TestListenerSets(t *testing.T) {
 		}
 	}
 	eventually(t, "the Gateway has one", attached(1))
+	// Without an address of the Gateway nothing is programmed, wherever HAProxy listens.
+	programmed := func(of model.Object, status, reason string) {
+		t.Helper()
+		e.patchGateway(t, of, "status", `{"status":{"conditions":[{"type":"Programmed","status":"`+status+`","reason":"`+reason+`","message":"","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	}
+	served := model.RouteStatus{Object: set, UID: string(w.Object(set).GetUID()), Generation: w.Object(set).GetGeneration(), AttachedTo: gw, Conditions: []model.StatusCondition{
+		{Type: "Accepted", True: true, Reason: "Accepted"}, {Type: "Programmed", True: true, Reason: "Programmed"},
+	}}
+	s.Publish([]model.RouteStatus{served})
+	eventually(t, "the ListenerSet is programmed", says(set, "Programmed", "True Programmed"))
+	programmed(gw, "False", "AddressNotAssigned")
+	eventually(t, "its Gateway is not", says(set, "Programmed", "False ParentNotProgrammed"))
+	programmed(gw, "False", "Pending")
+	eventually(t, "its Gateway may be soon", says(set, "Programmed", "True Programmed"))
+	programmed(gw, "False", "AddressNotUsable")
+	eventually(t, "its Gateway is not again", says(set, "Programmed", "False ParentNotProgrammed"))
+	programmed(gw, "True", "Programmed")
+	eventually(t, "its Gateway is programmed", says(set, "Programmed", "True Programmed"))
 	if _, err := e.core.CoreV1().Namespaces().Patch(t.Context(), "team", types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"b"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

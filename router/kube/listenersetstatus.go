@@ -1,10 +1,13 @@
 package kube
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -33,7 +36,8 @@ func (s *StatusWriter) setWork(key model.Object, known bool, status *model.Route
 		current = append(current, gatewayv1.ListenerStatus(l))
 	}
 	listeners, differs := withListeners(current, status, attached.routes, now)
-	conditions, changed := withConditions(ourConditions(stored.Status.Conditions, status.Conditions), status.Conditions, status.Generation, now)
+	wanted := s.underGateway(stored, status.Conditions)
+	conditions, changed := withConditions(ourConditions(stored.Status.Conditions, wanted), wanted, status.Generation, now)
 	if !differs && !changed {
 		return w, nil
 	}
@@ -45,6 +49,24 @@ func (s *StatusWriter) setWork(key model.Object, known bool, status *model.Route
 	return w, err
 }
 
+// reasonParentNotProgrammed is that of ListenerSets that are programmed, of a Gateway that is not.
+const reasonParentNotProgrammed = "ParentNotProgrammed"
+
+// underGateway returns the conditions of a ListenerSet as its Gateway leaves them: without an
+// address of the Gateway no client gets to the listeners, wherever HAProxy listens.
+func (s *StatusWriter) underGateway(set *gatewayv1.ListenerSet, conditions []model.StatusCondition) []model.StatusCondition {
+	parent, _ := gateway.SetGateway(set)
+	g := s.watcher.gateways.objects.get(parent)
+	if g == nil {
+		return conditions
+	}
+	why := gateway.Unprogrammed(g)
+	if why == "" {
+		return conditions
+	}
+	return withoutProgrammed(conditions, reasonParentNotProgrammed, fmt.Sprintf("Gateway %s is not programmed (%s): see its conditions", parent, why))
+}
+
 // saysMore reports whether conditions are others than those with which the API server makes
 // an object.
 func saysMore(conditions []metav1.Condition) bool {
@@ -54,4 +76,19 @@ func saysMore(conditions []metav1.Condition) bool {
 		}
 	}
 	return false
+}
+
+// setsSeen looks again at the statuses of the ListenerSets of a Gateway: nothing else of them has
+// changed.
+func (w *Watcher) setsSeen(of model.Object) {
+	var all []model.Object
+	w.gateways.sets.each(func(key model.Object, set *gatewayv1.ListenerSet) bool {
+		if parent, ok := gateway.SetGateway(set); ok && parent == of {
+			all = append(all, key)
+		}
+		return true
+	})
+	for _, key := range all {
+		w.gatewaySeen(key)
+	}
 }

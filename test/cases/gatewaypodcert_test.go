@@ -129,7 +129,7 @@ func TestGatewayPodCertificate(t *testing.T) {
 		put(strings.Replace(gateways, "{name: own}", "{name: own, kind: ConfigMap}", 1))
 		resolved("ResolvedRefs false InvalidClientCertificateRef")
 		put(strings.Replace(gateways, "tls: {backend: {clientCertificateRef: {name: own}}}", "", 1))
-		resolved("")
+		resolved("ResolvedRefs true ResolvedRefs")
 		expect(80, "/free", "200")
 		if n := b.reloads() - before; n > 0 && b.caps.DynamicBackends {
 			t.Errorf("%d reloads", n)

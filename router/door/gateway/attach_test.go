@@ -188,6 +188,9 @@ spec:
 	if !slices.Equal(slots, []int{20000, 20001, 20001}) {
 		t.Errorf("listeners %+v", res.Listeners)
 	}
+	if got := condition(res.Conditions, "ResolvedRefs"); got != "False ListenersNotResolved" || !strings.HasPrefix(res.Conditions[0].Message, "listener kinds: allowedRoutes.kinds: ") || !strings.HasSuffix(res.Conditions[0].Message, "; and 4 more listeners") {
+		t.Errorf("%s: %q", got, res.Conditions[0].Message)
+	}
 	if len(res.Claims) > 0 || len(res.Findings) != 8 {
 		t.Errorf("%d claims, findings %v", len(res.Claims), res.Findings)
 	}

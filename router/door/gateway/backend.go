@@ -165,6 +165,9 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 		if b.stream() {
 			effect = "its share of the connections is closed"
 		}
+		if b.verifies {
+			effect = "its share of the connections whose TLS the router ends is closed"
+		}
 		if b.datagrams() {
 			effect = "its share of the clients gets no answer"
 		}
@@ -233,7 +236,7 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 		return out, false
 	}
 	var unverified string
-	if !b.stream() { // what is handed on whole may be the client's own TLS
+	if !b.stream() || b.verifies { // what is handed on whole may be the client's own TLS
 		out.tls, unverified = b.upstreamTLS(key, port.Name)
 	}
 	if unverified != "" {
@@ -253,7 +256,7 @@ func (b *builder) endpoints(r *gatewayv1.BackendObjectReference, field, effect s
 	for i := range out.endpoints {
 		out.endpoints[i].H2C = (out.endpoints[i].H2C || http2) && !b.stream()
 	}
-	out.http1 = strings.HasPrefix(port.Protocol, "kubernetes.io/ws")
+	out.http1 = strings.HasPrefix(port.Protocol, "kubernetes.io/ws") || b.stream()
 	return out, true
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
@@ -44,17 +46,46 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 	k := &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}
 	sayMisplaced(res, g.Annotations)
 	serve(res, listenersOf(g), overlapsSets(res, g, src), k, g)
-	if shown := k.forPods(g); shown != nil {
-		c := shown.condition()
-		res.Conditions = []model.StatusCondition{c}
-		if !c.True {
-			res.Findings = append(res.Findings, api.Finding{
-				Object: ref(res.Object), Field: fieldPodCertificate, Reason: api.ReasonInvalidClientCertificateRef, Severity: api.SeverityError,
-				Message: c.Message, Effect: "requests for pods that are verified are answered with 500",
-			})
+	c := resolvedBy(res.ListenerStatus)
+	if shown := k.forPods(g); shown != nil && shown.reason != gatewayv1.GatewayReasonResolvedRefs {
+		c = shown.condition()
+		res.Findings = append(res.Findings, api.Finding{
+			Object: ref(res.Object), Field: fieldPodCertificate, Reason: api.ReasonInvalidClientCertificateRef, Severity: api.SeverityError,
+			Message: c.Message, Effect: "requests for pods that are verified are answered with 500",
+		})
+	}
+	res.Conditions = []model.StatusCondition{c}
+	return res
+}
+
+// resolvedBy returns the condition ResolvedRefs of a Gateway, as far as its listeners decide it.
+func resolvedBy(all []model.ListenerStatus) model.StatusCondition {
+	c := model.StatusCondition{Type: string(gatewayv1.GatewayConditionResolvedRefs), True: true, Reason: string(gatewayv1.GatewayReasonResolvedRefs)}
+	wrong := 0
+	for i := range all {
+		if of := conditionOf(&all[i], string(gatewayv1.ListenerConditionResolvedRefs)); !of.True {
+			if wrong++; wrong == 1 {
+				c.Message = fmt.Sprintf("listener %s: %s", all[i].Name, of.Message)
+			}
 		}
 	}
-	return res
+	if wrong > 1 {
+		c.Message += fmt.Sprintf("; and %d more listeners", wrong-1)
+	}
+	if wrong > 0 {
+		c.True, c.Reason = false, string(gatewayv1.GatewayReasonListenersNotResolved)
+	}
+	return c
+}
+
+// Unprogrammed returns the reason for which the operator says that a Gateway is not programmed;
+// empty if it is, or if that is pending: what it waits for stands in the ListenerSets themselves.
+func Unprogrammed(g *gatewayv1.Gateway) string {
+	c := meta.FindStatusCondition(g.Status.Conditions, string(gatewayv1.GatewayConditionProgrammed))
+	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != g.Generation || c.Reason == string(gatewayv1.GatewayReasonPending) {
+		return ""
+	}
+	return c.Reason
 }
 
 // serve has HAProxy listen for the listeners of an object at the slots of a Gateway, and says

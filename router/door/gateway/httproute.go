@@ -77,6 +77,8 @@ type builder struct {
 	refusals int
 	// barriers is how many claims the route would make if it were not refused for what it says.
 	barriers int
+	// verifies says that backendRefs are read for connections whose TLS the router ends.
+	verifies bool
 	// closedText says what of policies closes paths of the route, or is empty.
 	closedText string
 }

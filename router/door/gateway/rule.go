@@ -17,6 +17,8 @@ type rule struct {
 	matches []model.Match
 	filters filters
 	targets targets
+	// secured are those of connections whose TLS the router ends, nil where they are the same.
+	secured *targets
 	// unread are the matches that cannot be read, by their numbers.
 	unread map[int]bool
 	// place is what policies find the rule by, nil until it is asked for, and policies are what
@@ -46,6 +48,7 @@ func (b *builder) rules() []rule {
 		out[i].filters = b.filters(r, field)
 		if out[i].filters.redirect == nil {
 			out[i].targets = b.targets(r, field)
+			out[i].secured = b.securedTargets(r, field)
 		}
 		if r.SessionPersistence != nil {
 			b.unsupported(field+".sessionPersistence", "is not served")
@@ -95,22 +98,34 @@ func ruleName(r *rule, t *targets) string { return fmt.Sprintf("%03d", r.index) 
 
 // targetsAt returns the targets of requests that come in by a listener.
 func (b *builder) targetsAt(l *listener, r *rule) *targets {
-	if !r.targets.verified() {
-		return &r.targets
+	base := &r.targets
+	if r.secured != nil && l.secure() {
+		base = r.secured
+	}
+	if !base.verified() {
+		return base
 	}
 	shown, key := b.podCertificate(l.gateway), gatewayObject(l.gateway)
 	if shown == nil {
-		return &r.targets
+		return base
 	}
 	if r.shown[key] == nil {
-		r.shown[key] = r.targets.showing(shown, "-"+string(model.NewScope(key, "")))
+		r.shown[key] = base.showing(shown, "-"+string(model.NewScope(key, "")))
 		if shown.certificate == nil {
 			b.find(api.SeverityWarning, fmt.Sprintf("spec.rules[%d]", r.index), api.ReasonInvalidClientCertificateRef,
 				fmt.Sprintf("pods are to be shown the certificate of Gateway %s/%s, which cannot be used", key.Namespace, key.Name),
-				fmt.Sprintf("requests that come in by that Gateway are answered with %d", r.targets.answerInvalid))
+				b.shownNothing(base))
 		}
 	}
 	return r.shown[key]
+}
+
+// shownNothing says what becomes of what comes in by a Gateway without a certificate for pods.
+func (b *builder) shownNothing(t *targets) string {
+	if b.stream() {
+		return "connections that come in by that Gateway, and whose TLS ends there, are closed"
+	}
+	return fmt.Sprintf("requests that come in by that Gateway are answered with %d", t.answerInvalid)
 }
 
 // make makes the backends of claims.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -109,6 +110,28 @@ func streamRule(name *gatewayv1.SectionName, refs []gatewayv1.BackendRef) gatewa
 		rule.BackendRefs = append(rule.BackendRefs, gatewayv1.HTTPBackendRef{BackendRef: ref})
 	}
 	return rule
+}
+
+// securedTargets reads the backendRefs of a rule for connections whose TLS the router ends: what was
+// within goes to pods as BackendTLSPolicies say, and not in plain text where one wants TLS. It returns
+// nil if there is no such connection, or no such policy.
+func (b *builder) securedTargets(r *gatewayv1.HTTPRouteRule, field string) *targets {
+	ends := func(l listener) bool { return l.secure() && l.spec.Protocol == gatewayv1.TLSProtocolType }
+	if b.result.Object.Kind != KindTLSRoute || !slices.ContainsFunc(b.scopes(), ends) {
+		return nil
+	}
+	known, unresolved := len(b.result.Findings), len(b.unresolved)
+	b.verifies = true
+	t := b.targets(r, field)
+	b.verifies = false
+	// What else is wrong has been said of all connections.
+	found := slices.DeleteFunc(slices.Clone(b.result.Findings[known:]), func(f api.Finding) bool { return f.Reason != api.ReasonBackendTLSPolicyInvalid })
+	b.result.Findings, b.unresolved = append(b.result.Findings[:known], found...), b.unresolved[:unresolved]
+	if !t.verified() && len(found) == 0 {
+		return nil
+	}
+	t.by = "-tls"
+	return &t
 }
 
 // Content implements door.Door.
