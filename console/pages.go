@@ -43,6 +43,9 @@ type page struct {
 	Generation int
 	Age        string
 	Problem    string
+	// Every is after how many seconds a page is read again that shows more than the objects;
+	// 0 is not at all.
+	Every int
 	// Notes say what could not be read, NotesMore how many are left out.
 	Notes     []string
 	NotesMore int
@@ -80,6 +83,8 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case parts[0] == "state":
 		v.state(w)
+	case parts[0] == "live":
+		v.live(w)
 	case v.world == nil:
 		v.show(w, parts[0], answer{name: "trouble", title: "Nothing is known yet", status: http.StatusServiceUnavailable, data: problemText(v.kept.err)})
 	case parts[0] == "routes.csv" || parts[0] == "routes.json":
@@ -130,6 +135,9 @@ const notesShown = 20
 // show writes a page.
 func (v *visit) show(w http.ResponseWriter, here string, a answer) {
 	p := page{Base: v.base, Title: a.title, Here: here, Menu: menu(), Data: a.data, Problem: problemText(v.kept.err)}
+	if v.options.Cluster && (a.name == "addresses" || a.name == "events" || a.name == "overview") {
+		p.Every = int(streamComment / time.Second)
+	}
 	if v.options.Command != nil && a.line.Command != "" {
 		p.Command = v.options.Command(a.line)
 	}
@@ -166,13 +174,15 @@ func (p *pages) asset(w http.ResponseWriter, r *http.Request, name string) {
 // state says how new the data are, for the script that looks for newer ones.
 func (v *visit) state(w http.ResponseWriter) {
 	state := struct {
-		Generation int    `json:"generation"`
-		Age        string `json:"age"`
-		Problem    string `json:"problem"`
-	}{Age: ageText(v.kept.age), Problem: problemText(v.kept.err)}
-	if v.world != nil {
-		state.Generation = v.world.generation
-	}
+		streamState
+
+		Age string `json:"age"`
+		// Streams is how many are open, Refused how many were not opened, Dropped how many
+		// browsers did not read in time.
+		Streams int64 `json:"streams"`
+		Refused int64 `json:"refused"`
+		Dropped int64 `json:"dropped"`
+	}{v.streamState(), ageText(v.kept.age), v.streams.open.Load(), v.streams.refused.Load(), v.streams.dropped.Load()}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(state)
 }

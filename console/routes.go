@@ -30,6 +30,14 @@ type searched struct {
 	Page   routesPage
 }
 
+// Hint is an example of a search.
+func (s searched) Hint() string {
+	if strings.HasSuffix(s.Action, "events") {
+		return "type:error ns:shop -source:finding"
+	}
+	return "host:shop state:refused -ns:test"
+}
+
 // head is a column with the link that sorts by it.
 type head struct {
 	Title, Query string

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ type Options struct {
 	// Command returns the command line that gives the answer of a page, or empty if there
 	// is none.
 	Command func(Line) string
+	// Fresh is how long what was read counts as new; zero is five seconds. It is less where
+	// reading costs nothing if nothing has changed.
+	Fresh time.Duration
 	// Now is the clock.
 	Now func() time.Time
 	// Link is called with each address that lets a browser in: at first, and when a former
@@ -107,6 +111,8 @@ type pages struct {
 	networks *keeper[Network]
 	happened *keeper[Events]
 
+	streams streams
+
 	// asking is held while a snapshot answers: it keeps what it has found out.
 	asking sync.Mutex
 }
@@ -117,7 +123,7 @@ func newPages(o Options, base string) (*pages, error) {
 		return nil, err
 	}
 	p := &pages{options: o, base: base, look: l, process: context.Background()}
-	p.worlds = &keeper[world]{now: o.Now, fresh: freshFor, read: func(ctx context.Context, before *world) (*world, error) {
+	p.worlds = &keeper[world]{now: o.Now, fresh: cmp.Or(o.Fresh, freshFor), read: func(ctx context.Context, before *world) (*world, error) {
 		var former *explain.Snapshot
 		if before != nil {
 			former = before.snapshot

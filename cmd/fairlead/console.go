@@ -15,6 +15,10 @@ import (
 	"github.com/fairlead/fairlead/router/explain"
 )
 
+// consoleFresh is how long the console takes what the files say for new. Looking again costs
+// nothing if no file has changed.
+const consoleFresh = 200 * time.Millisecond
+
 // startConsole serves the console on a port of its own, which is on loopback wherever the
 // listeners are.
 func (s *server) startConsole(ctx context.Context, p *parts.Parts) error {
@@ -26,7 +30,7 @@ func (s *server) startConsole(ctx context.Context, p *parts.Parts) error {
 		return &exitError{exitUsage, fmt.Errorf("--console: %w; choose another port, or auto for a free one", err)}
 	}
 	c, err := console.New(console.Options{
-		Source: &consoleSource{server: s}, Prefix: "console", Command: s.commandLine, Now: time.Now, Link: s.links.take,
+		Source: &consoleSource{server: s}, Fresh: consoleFresh, Prefix: "console", Command: s.commandLine, Now: time.Now, Link: s.links.take,
 	}, port)
 	if err != nil {
 		_ = l.Close()

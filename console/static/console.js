@@ -62,20 +62,109 @@ async function refresh(generation) {
   document.body.dataset.generation = generation;
 }
 
+// What is known of the data, and when there was word of the console. Times are those of this
+// machine, which the console runs on, too.
+let known = { generation: Number(document.body.dataset.generation), at: 0, problem: "" };
+let heard = 0;
+let renewing = false;
+let renewed = Date.now();
+
+function age() {
+  const seconds = Math.round((Date.now() - known.at) / 1000);
+  return seconds < pause / 1000 + 1 ? "now" : `${seconds} s ago`;
+}
+
+async function take(state) {
+  heard = Date.now();
+  known = state;
+  say(state.problem ? `Live data stopped: ${state.problem}. What is shown was read ${age()}; the console tries again.` : "");
+  await renew();
+}
+
+async function renew() {
+  const every = Number(document.body.dataset.every || 0) * 1000;
+  const due = String(known.generation) !== document.body.dataset.generation || every > 0 && Date.now() - renewed > every;
+  if (!due || renewing || document.visibilityState !== "visible") {
+    return;
+  }
+  renewing = true;
+  try {
+    await refresh(known.generation);
+    renewed = Date.now();
+  } catch {
+    heard = 0;
+  } finally {
+    renewing = false;
+  }
+}
+
+// Browsers have few connections to a host. Of the tabs that are shown, one holds a stream and
+// tells the others; it is the one that has the lock.
+const others = new BroadcastChannel(`fairlead ${base}`);
+let leave = null;
+
+function lead() {
+  if (document.visibilityState !== "visible") {
+    leave?.();
+    leave = null;
+    return;
+  }
+  if (leave || !navigator.locks) {
+    return;
+  }
+  const waiting = new AbortController();
+  leave = () => waiting.abort();
+  navigator.locks.request(`fairlead ${base}`, { signal: waiting.signal }, () => new Promise((done) => {
+    const source = new EventSource(`${base}live`);
+    const pulse = setInterval(() => {
+      if (source.readyState === EventSource.OPEN) {
+        heard = Date.now();
+        others.postMessage(null);
+      } else if (source.readyState === EventSource.CLOSED) {
+        leave();
+        leave = null; // and the next look tries again
+      }
+    }, pause);
+    source.addEventListener("objects", (event) => {
+      const state = JSON.parse(event.data);
+      others.postMessage(state);
+      take(state);
+    });
+    leave = () => {
+      clearInterval(pulse);
+      source.close();
+      done();
+    };
+  })).catch(() => {});
+}
+
+function listen() {
+  others.addEventListener("message", (event) => {
+    heard = Date.now();
+    if (event.data) {
+      take(event.data);
+    }
+  });
+  document.addEventListener("visibilitychange", lead);
+  lead();
+}
+
+// look asks if there was no word for a while.
 async function look() {
+  const shown = document.getElementById("age");
+  if (shown && known.at > 0) {
+    shown.textContent = age();
+  }
   if (document.visibilityState !== "visible") {
     return;
   }
+  lead();
+  if (Date.now() - heard < 2 * pause) {
+    await renew();
+    return;
+  }
   try {
-    const state = await read(base + "state", "json");
-    const age = document.getElementById("age");
-    if (age) {
-      age.textContent = state.age;
-    }
-    say(state.problem ? `Live data stopped: ${state.problem}. What is shown was read ${state.age}; the console tries again.` : "");
-    if (String(state.generation) !== document.body.dataset.generation) {
-      await refresh(state.generation);
-    }
+    await take(await read(`${base}state`, "json"));
   } catch {
     say("Live data stopped: the console does not answer. Has it ended?");
   }
@@ -145,4 +234,5 @@ function colours() {
 addCopyButtons();
 colours();
 keys();
+listen();
 setInterval(look, pause);

@@ -149,8 +149,8 @@ func (b *Browser) call(session, method string, params any) (json.RawMessage, err
 
 // Page is a tab.
 type Page struct {
-	browser *Browser
-	session string
+	browser         *Browser
+	target, session string
 }
 
 // Page opens a tab.
@@ -161,7 +161,7 @@ func (b *Browser) Page(t *testing.T) *Page {
 	p.do(t, "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	var session struct{ SessionID string }
 	p.do(t, "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session)
-	p.session = session.SessionID
+	p.target, p.session = target.TargetID, session.SessionID
 	return p
 }
 
@@ -284,6 +284,12 @@ func (p *Page) Press(t *testing.T, key string, shift bool) {
 func (p *Page) Type(t *testing.T, text string) {
 	t.Helper()
 	p.do(t, "Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// Close closes the tab.
+func (p *Page) Close(t *testing.T) {
+	t.Helper()
+	p.do(t, "Target.closeTarget", map[string]any{"targetId": p.target}, nil)
 }
 
 // Picture is the window as PNG.

@@ -90,7 +90,7 @@ func start(t *testing.T, b *browser.Browser) (page *browser.Page, source *shown,
 	}
 	links := make(chan string, 10)
 	server, err := console.New(console.Options{
-		Source: source, Cluster: true, Prefix: "c", Now: time.Now, Link: func(address string) { links <- address },
+		Source: source, Cluster: true, Fresh: 200 * time.Millisecond, Prefix: "c", Now: time.Now, Link: func(address string) { links <- address },
 		Command: func(l console.Line) string {
 			return strings.TrimSpace(strings.Join([]string{"kubectl fairlead", l.Command, l.Subject}, " "))
 		},
@@ -140,8 +140,16 @@ func TestWalk(t *testing.T) {
 		t.Errorf("the Routes that lose: %s", got)
 	}
 	page.Open(t, base+"routes")
+	page.Await(t, "the script runs", `!document.getElementById("keys-open").hidden`)
+	page.Eval(t, `new Promise(done => setTimeout(() => done(true), 2500))`)
+	began := time.Now()
 	source.set(t, "renamed")
 	page.Await(t, "the change, without a click", `document.querySelector("tbody").textContent.includes("web/renamed")`)
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("the change was shown after %s", took)
+	} else {
+		t.Logf("the change was shown after %s", took)
+	}
 	page.NoScript(t)
 	for _, path := range []string{"", "routes", "routes/web/cart", "ask?url=https://www.example.com/cart", "hosts/www.example.com", "hosts/basket.example.com", "certs", "settings", "addresses", "events", "gateways", "gateways/infra/public", "listenersets/web/team", "httproutes/web/basket-copy"} {
 		page.Open(t, base+path)
