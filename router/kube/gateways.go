@@ -343,7 +343,8 @@ func (w *Watcher) gatewayEvent(key model.Object, before, after *gatewayv1.Gatewa
 		w.dirty.Mark(key)
 	case gateway.Refused(before) != gateway.Refused(after):
 		w.dirty.Mark(gateway.SetsOf(key))
-	case gateway.Unprogrammed(before) != gateway.Unprogrammed(after):
+	}
+	if before != nil && after != nil && gateway.Unprogrammed(before) != gateway.Unprogrammed(after) {
 		w.setsSeen(key)
 	}
 	if after == nil {

@@ -122,7 +122,14 @@ func TestListenerSets(t *testing.T) {
 	eventually(t, "its Gateway may be soon", says(set, "Programmed", "True Programmed"))
 	programmed(gw, "False", "AddressNotUsable")
 	eventually(t, "its Gateway is not again", says(set, "Programmed", "False ParentNotProgrammed"))
-	programmed(gw, "True", "Programmed")
+	// What is said of a former generation holds until something is said of the next one.
+	e.patchGateway(t, gw, "", `{"spec":{"addresses":[{"type":"IPAddress","value":"198.51.100.1"}]}}`)
+	eventually(t, "the Gateway is another one", func() bool { g, ok := w.Object(gw).(*gatewayv1.Gateway); return ok && g.Generation == 2 })
+	publish(gw)
+	if !says(set, "Programmed", "False ParentNotProgrammed")() {
+		t.Error("the ListenerSet is programmed while nothing is known of the Gateway's new generation")
+	}
+	e.patchGateway(t, gw, "status", `{"status":{"conditions":[{"type":"Programmed","status":"True","reason":"Programmed","message":"","observedGeneration":2,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
 	eventually(t, "its Gateway is programmed", says(set, "Programmed", "True Programmed"))
 	if _, err := e.core.CoreV1().Namespaces().Patch(t.Context(), "team", types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"b"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

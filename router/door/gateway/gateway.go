@@ -78,11 +78,12 @@ func resolvedBy(all []model.ListenerStatus) model.StatusCondition {
 	return c
 }
 
-// Unprogrammed returns the reason for which the operator says that a Gateway is not programmed;
-// empty if it is, or if that is pending: what it waits for stands in the ListenerSets themselves.
+// Unprogrammed returns the reason for which the operator said last that a Gateway is not programmed,
+// whatever generation that was about; empty if it is, or if that is pending: what it waits for stands
+// in the ListenerSets themselves.
 func Unprogrammed(g *gatewayv1.Gateway) string {
 	c := meta.FindStatusCondition(g.Status.Conditions, string(gatewayv1.GatewayConditionProgrammed))
-	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != g.Generation || c.Reason == string(gatewayv1.GatewayReasonPending) {
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason == string(gatewayv1.GatewayReasonPending) {
 		return ""
 	}
 	return c.Reason
