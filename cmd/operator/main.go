@@ -8,9 +8,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	goruntime "runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -281,7 +283,23 @@ func run(ctx context.Context, s options) error {
 	); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	return mgr.Start(ctx)
+	if err := mgr.Start(ctx); err != nil {
+		if ctx.Err() != nil {
+			writeStacks(os.Stderr)
+		}
+		return err //nolint:wrapcheck // it says what failed
+	}
+	return nil
+}
+
+// mostStacks bounds what is written of a process that does not end.
+const mostStacks = 256 << 10
+
+// writeStacks writes what the process is still doing: parts of it did not end in time though
+// they were asked to, which is a fault of ours that the stacks name.
+func writeStacks(to io.Writer) {
+	text := make([]byte, mostStacks)
+	_, _ = to.Write(text[:goruntime.Stack(text, true)])
 }
 
 // restConfig allows more than the default 20 queries per second, for thousands of Ingresses.
