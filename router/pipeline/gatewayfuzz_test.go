@@ -209,9 +209,9 @@ func FuzzStreamRoute(f *testing.F) {
 		if json.Unmarshal([]byte(gatewaySpec), &src.gateway.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.tls.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.tcp.Spec) != nil || json.Unmarshal([]byte(routeSpec), &src.udp.Spec) != nil {
 			return
 		}
-		checkGateways(t, src, gateway.TLSRoutes{}.Ingest(src.tls, src, door.Settings{}, door.Past{}))
-		checkGateways(t, src, gateway.TCPRoutes{}.Ingest(src.tcp, src, door.Settings{}, door.Past{}))
-		checkGateways(t, src, gateway.UDPRoutes{}.Ingest(src.udp, src, door.Settings{Agent: true}, door.Past{}))
+		checkGateways(t, src, gateway.TLSRoutes{}.Ingest(src.tls, src, door.Settings{}, door.Past{}),
+			gateway.TCPRoutes{}.Ingest(src.tcp, src, door.Settings{}, door.Past{}),
+			gateway.UDPRoutes{}.Ingest(src.udp, src, door.Settings{Agent: true}, door.Past{}))
 	})
 }
 
@@ -228,9 +228,9 @@ func checkRelays(t *testing.T, p *pipeline.Pipeline) {
 	}
 }
 
-// checkGateways looks at what HAProxy gets to read of a cluster, and at what a route of it
-// gives.
-func checkGateways(t *testing.T, src gateways, res *door.Result) {
+// checkGateways looks at what HAProxy gets to read of a cluster, and at what routes of it
+// give.
+func checkGateways(t *testing.T, src gateways, results ...*door.Result) {
 	t.Helper()
 	p := pipeline.New(doors.All(), src, door.Settings{RouterName: "default", HTTP2: true, Agent: true}, &model.Certificate{ID: "default:default:1", PEM: "x"})
 	p.Update(door.Changes{All: true})
@@ -241,6 +241,14 @@ func checkGateways(t *testing.T, src gateways, res *door.Result) {
 	for _, l := range (gateway.Gateways{}).Ingest(src.gateway, src, door.Settings{}, door.Past{}).ListenerStatus {
 		scopes = append(scopes, l.Scope)
 	}
+	for _, res := range results {
+		checkRoute(t, res, scopes)
+	}
+}
+
+// checkRoute looks at what a route gives, whose claims may be in some scopes.
+func checkRoute(t *testing.T, res *door.Result, scopes []model.ScopeID) {
+	t.Helper()
 	rules := map[string]bool{}
 	for _, c := range res.Claims {
 		if scope, host := model.SplitHost(c.Host); !slices.Contains(scopes, scope) || host == "" {
