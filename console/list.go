@@ -14,8 +14,9 @@ import (
 	"github.com/fairlead/fairlead/router/explain"
 )
 
-// pageRows is how many rows a page shows at most.
-const pageRows = 200
+// pageRows is how many rows a page shows at most: of more, a browser would have so many nodes
+// that it is slow on small machines.
+const pageRows = 64
 
 // listKind is what a list is of.
 type listKind int

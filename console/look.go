@@ -24,7 +24,7 @@ var files embed.FS
 const (
 	// textBytes is how much of one text is shown. Annotations may have a megabyte.
 	textBytes = 4096
-	// pageBytes is how long a page may be: 200 rows whose texts are all as long as they may
+	// pageBytes is how long a page may be: rows whose texts are all as long as they may
 	// be are longer, and then the page says so.
 	pageBytes = 4 << 20
 )

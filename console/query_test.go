@@ -110,9 +110,9 @@ func TestWindow(t *testing.T) {
 		{0, 1, window{0, 0, 0, 1, 1}},
 		{0, 9, window{0, 0, 0, 1, 1}},
 		{1, 1, window{1, 1, 1, 1, 1}},
-		{200, 2, window{1, 200, 200, 1, 1}},
-		{201, 2, window{201, 201, 201, 2, 2}},
-		{10000, 1 << 40, window{9801, 10000, 10000, 50, 50}},
+		{64, 2, window{1, 64, 64, 1, 1}},
+		{65, 2, window{65, 65, 65, 2, 2}},
+		{10000, 1 << 40, window{9985, 10000, 10000, 157, 157}},
 	} {
 		got := windowOf(test.total, test.page)
 		if got != test.want {

@@ -84,6 +84,13 @@ func start(t *testing.T, b *browser.Browser) (page *browser.Page, source *shown,
 	t.Helper()
 	source = &shown{}
 	source.set(t, "cart-copy")
+	page, base = startWith(t, b, source)
+	return page, source, base
+}
+
+// startWith runs a console of a source.
+func startWith(t *testing.T, b *browser.Browser, source console.Source) (page *browser.Page, base string) {
+	t.Helper()
 	l, port, err := console.Listen(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +118,7 @@ func start(t *testing.T, b *browser.Browser) (page *browser.Page, source *shown,
 	page.Look(t, 1280, 900, "light")
 	page.Open(t, <-links)
 	page.Await(t, "the first page", `document.querySelector("h1").textContent === "Overview"`)
-	return page, source, page.Eval(t, "location.href")
+	return page, page.Eval(t, "location.href")
 }
 
 func click(selector string) string {
@@ -174,6 +181,7 @@ func TestForeignPage(t *testing.T) {
 		fmt.Sprintf(`fetch(%q, {credentials: "include"}).then(r => "read " + r.status)`, base+"routes.json"),
 		fmt.Sprintf(`new Promise(done => { const s = document.createElement("script"); s.src = %q; s.onload = () => done("read"); s.onerror = () => done("exception: refused"); document.head.append(s) })`, base+"state"),
 		`document.getElementById("f").contentDocument.body.innerHTML`,
+		fmt.Sprintf(`new Promise((done, fail) => { const s = new EventSource(%q, {withCredentials: true}); s.onopen = s.onmessage = () => done("read"); s.onerror = () => fail("refused") })`, base+"live"),
 	} {
 		if got := page.Eval(t, expression); !strings.HasPrefix(got, "exception") {
 			t.Errorf("%s: %.200s", expression, got)
