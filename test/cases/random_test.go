@@ -148,7 +148,7 @@ func (b *randomBed) send(t *testing.T, r *request, sent int, seen map[string]int
 		x.line = b.log.about(got.port)
 	}
 	want := b.e.answer(t, r, x)
-	if want.status >= http.StatusForbidden && r.cert == "" && got.err != nil && strings.HasSuffix(got.err.Error(), "tls: certificate required") {
+	if (want.status == http.StatusBadRequest || want.status >= http.StatusForbidden) && r.cert == "" && got.err != nil && strings.HasSuffix(got.err.Error(), "tls: certificate required") {
 		got.err, got.status = nil, want.status // TLS refuses what each of the host's routes would refuse
 		x.line.group = cmp.Or(want.group, "-")
 	}
