@@ -13,7 +13,7 @@ type index map[model.Kind]map[model.Object]dependents
 
 // replace changes what an object depends on, and returns the kinds of which it
 // depends on others than before.
-func (x index) replace(o model.Object, before, now []model.Object) (changed []model.Kind) {
+func (x index) replace(o *tracked, before, now []model.Object) (changed []model.Kind) {
 	if slices.Equal(before, now) {
 		return nil
 	}
@@ -49,26 +49,26 @@ func (x index) all(kind model.Kind) model.Objects {
 }
 
 // dependents are the objects that depend on one: most often one, for which a set
-// would take ten times the memory.
+// would take ten times the memory. A Gateway may have tens of thousands.
 type dependents struct {
-	first  model.Object
-	others model.Objects
+	first  *tracked
+	others map[*tracked]struct{}
 }
 
-func (d dependents) empty() bool { return d.first == model.Object{} }
+func (d dependents) empty() bool { return d.first == nil }
 
 // with returns the dependents with an object more, or less.
-func (d dependents) with(o model.Object, more bool) dependents {
+func (d dependents) with(o *tracked, more bool) dependents {
 	switch {
 	case more && d.empty():
 		d.first = o
 	case more && d.first != o:
 		if d.others == nil {
-			d.others = model.Objects{}
+			d.others = map[*tracked]struct{}{}
 		}
 		d.others[o] = struct{}{}
 	case !more && d.first == o:
-		d.first = model.Object{}
+		d.first = nil
 		for other := range d.others {
 			d.first = other
 			delete(d.others, other)
@@ -82,10 +82,10 @@ func (d dependents) with(o model.Object, more bool) dependents {
 
 func (d dependents) addTo(set model.Objects) {
 	if !d.empty() {
-		set[d.first] = struct{}{}
+		set[d.first.result.Object] = struct{}{}
 	}
 	for o := range d.others {
-		set[o] = struct{}{}
+		set[o.result.Object] = struct{}{}
 	}
 }
 

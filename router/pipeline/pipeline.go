@@ -257,7 +257,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	if object == nil {
 		if r != nil {
 			r.result = &door.Result{Object: key}
-			p.depend(key, before, r.result)
+			p.depend(r, before)
 			p.listeners.replace(key, nil, before.Listeners, nil)
 			p.shares.set(key, nil, r.result)
 			p.fetches.set(key, nil)
@@ -283,17 +283,17 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	if r.kept() {
 		p.fallenBack[key] = struct{}{}
 	}
-	p.depend(key, before, r.result)
+	p.depend(r, before)
 	p.listeners.replace(key, object, before.Listeners, r.result.Listeners)
 	p.shares.set(key, object, r.result)
 	p.fetches.set(key, r.result.Fetches)
 	p.replaceClaims(old, r.result.Claims, hosts)
 }
 
-// depend notes what an object depends on.
-func (p *Pipeline) depend(key model.Object, before, now *door.Result) {
-	p.noteOutcome(before, now)
-	changed := p.index.replace(key, before.Depends, now.Depends)
+// depend notes what an object depends on now.
+func (p *Pipeline) depend(r *tracked, before *door.Result) {
+	p.noteOutcome(before, r.result)
+	changed := p.index.replace(r, before.Depends, r.result.Depends)
 	p.neededChanged = p.neededChanged || slices.Contains(changed, door.KindSecret) || slices.Contains(changed, door.KindConfigMap)
 }
 
