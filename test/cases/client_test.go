@@ -93,6 +93,10 @@ func (r *request) do(httpPort, httpsPort int) response {
 	}
 	if _, err := io.WriteString(conn, r.text()); err != nil {
 		out.err = err
+		// TLS 1.3 refuses a client after its own handshake has ended, and may do so while it writes.
+		if _, why := conn.Read(make([]byte, 1)); why != nil && strings.Contains(why.Error(), "tls: ") {
+			out.err = why
+		}
 		return out
 	}
 	out.read(conn, r.method)
