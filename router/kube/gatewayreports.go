@@ -49,8 +49,10 @@ type gatewayOpinion struct {
 	status model.RouteStatus
 	// listeners are those that a route is attached to, each once.
 	listeners []listenerName
-	// urgent is true from a change of the opinion until it has been written.
+	// urgent is true from a change of the opinion, or of what uses the object, until it has been
+	// written, and changes counts these.
 	urgent  bool
+	changes int
 	written time.Time
 	// since is when the opinion was made.
 	since time.Time
@@ -85,17 +87,28 @@ func (g *gatewayReports) publish(status model.RouteStatus) {
 		g.count(o, nil)
 		g.countSet(&o.status, &model.RouteStatus{})
 		g.useTLSPolicies(status.Object, &o.status, &model.RouteStatus{})
-		*o = gatewayOpinion{}
+		*o = gatewayOpinion{changes: o.changes}
 	case sameGatewayStatus(&o.status, &status):
 		return
 	}
 	status.Findings = slices.Clone(status.Findings)
 	g.countSet(&o.status, &status)
 	g.useTLSPolicies(status.Object, &o.status, &status)
-	o.status, o.urgent, o.since = status, true, time.Now()
+	o.status, o.since = status, time.Now()
+	o.changed()
 	g.count(o, status.Parents)
 	g.enqueue(status.Object)
 	g.reopen(status.Object)
+}
+
+// changed notes that there is something to write.
+func (o *gatewayOpinion) changed() { o.urgent, o.changes = true, o.changes+1 }
+
+// wrote notes that all is written as of so many changes.
+func (o *gatewayOpinion) wrote(changes int) {
+	if o.changes == changes {
+		o.urgent = false
+	}
 }
 
 func sameGatewayStatus(a, b *model.RouteStatus) bool {

@@ -31,10 +31,10 @@ type gatewayWork struct {
 func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Object) {
 	g := &s.gateways
 	g.mu.Lock()
-	o, status, pause := g.desired[key], model.RouteStatus{}, time.Duration(0)
+	o, status, pause, changes := g.desired[key], model.RouteStatus{}, time.Duration(0), 0
 	var attached attachments
 	if o != nil {
-		status, attached = o.status, g.attachedTo(key)
+		status, attached, changes = o.status, g.attachedTo(key), o.changes
 		switch since := time.Since(o.written); {
 		case hasListeners(key.Kind):
 			pause = gatewayWritePause - since
@@ -79,9 +79,7 @@ func (s *StatusWriter) processGateway(ctx context.Context, q queue, key model.Ob
 		o.written = time.Now()
 		o.paced = s.pace.next(o.paced, o.written)
 	}
-	if sameGatewayStatus(&o.status, &status) {
-		o.urgent = false
-	}
+	o.wrote(changes)
 	g.mu.Unlock()
 	if !s.gatewayEvents(o, w, status.Findings) {
 		q.AddAfter(key, wait.Jitter(5*time.Second, 3))

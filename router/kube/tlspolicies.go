@@ -65,7 +65,7 @@ func (w *Watcher) servesTLSPolicy(p *tlsPolicy) bool {
 func (g *gatewayReports) useTLSPolicies(route model.Object, before, now *model.RouteStatus) {
 	look := func(p model.Object) {
 		if o := g.desired[p]; o != nil {
-			o.urgent = true
+			o.changed()
 		}
 		g.enqueue(p)
 	}

@@ -69,6 +69,25 @@ func TestBackendTLSPolicies(t *testing.T) {
 	eventually(t, "no entry", says("example.com/other theirs Fine"))
 }
 
+// TestUseWhileWritten: a route that comes or goes while the status of its policy is being written
+// has its turn soon, and not as a repair does.
+func TestUseWhileWritten(t *testing.T) {
+	t.Parallel()
+	policy := model.Object{Kind: gateway.KindBackendTLSPolicy, Namespace: "ns", Name: "p"}
+	route := model.Object{Kind: gateway.KindHTTPRoute, Namespace: "ns", Name: "r"}
+	g := &gatewayReports{desired: map[model.Object]*gatewayOpinion{policy: {}}, routesOf: map[model.Object]model.Objects{}}
+	o, with := g.desired[policy], &model.RouteStatus{TLSPolicies: []model.Object{policy}}
+	g.useTLSPolicies(route, &model.RouteStatus{}, with)
+	read := o.changes
+	g.useTLSPolicies(route, with, &model.RouteStatus{})
+	if o.wrote(read); !o.urgent {
+		t.Error("the end of the use is not urgent any more")
+	}
+	if o.wrote(o.changes); o.urgent {
+		t.Error("all is written, and it is urgent")
+	}
+}
+
 // TestTLSAncestors: entries of others keep every byte and their place, and no entry is written
 // where there is no room.
 func TestTLSAncestors(t *testing.T) {
