@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -111,7 +112,8 @@ func startOperatorWatched(t *testing.T, zones dns.Options, o operator.Options, i
 		cleanUp(t, c)
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("operator: %v", err)
+			stacks := make([]byte, 256<<10)
+			t.Errorf("operator: %v; what runs is\n%s", err, stacks[:runtime.Stack(stacks, true)])
 		}
 		if t.Failed() {
 			t.Log(log.all())
