@@ -35,6 +35,7 @@ type Joint struct {
 	// "namespace/name".
 	Sets []SetVerdict
 
+	of     *gatewayv1.Gateway
 	byName map[types.NamespacedName]int
 }
 
@@ -52,6 +53,9 @@ type SetVerdict struct {
 	Listeners []ListenerVerdict
 	// Overlaps is OwnOverlaps for these: with those of the Gateway and other ListenerSets.
 	Overlaps []bool
+
+	// alone are the verdicts whatever other listeners there are (JudgeAlone).
+	alone []ListenerVerdict
 }
 
 // Attached reports whether the Gateway has the listeners that are accepted.
@@ -111,7 +115,14 @@ func SelectsSets(g *gatewayv1.Gateway) bool {
 // The Gateway's own come first, whether they are served or not: no ListenerSet gets what they
 // ask for. Of ListenerSets the later entry of a conflict loses.
 func Join(g *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, labelsOf Labels) *Joint {
-	j := &Joint{Own: Judge(g), byName: make(map[types.NamespacedName]int, len(sets))}
+	return (*Joint)(nil).Again(g, sets, labelsOf)
+}
+
+// Again is Join, which takes from an earlier result, or nil, what is true of a ListenerSet whatever
+// others there are. A Gateway and a ListenerSet that have changed are other values.
+func (j *Joint) Again(g *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, labelsOf Labels) *Joint {
+	before := j
+	j = &Joint{Own: Judge(g), of: g, byName: make(map[types.NamespacedName]int, len(sets))}
 	sets = slices.Clone(sets)
 	slices.SortFunc(sets, func(a, b *gatewayv1.ListenerSet) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
@@ -131,9 +142,9 @@ func Join(g *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, labelsOf Labels) 
 			v.Reason = gatewayv1.ListenerSetReasonParentNotAccepted
 			v.Message = fmt.Sprintf("no listener of Gateway %s/%s itself is valid, so none of the listeners is served; correct the Gateway", g.Namespace, g.Name)
 		default:
-			v.Entries = SetEntries(s)
+			v.Entries, v.alone = before.judgedAlone(g, s)
 			for i := range v.Entries {
-				v.Listeners = append(v.Listeners, t.judge(g, s.Namespace, &v.Entries[i]))
+				v.Listeners = append(v.Listeners, t.judge(g, s.Namespace, &v.Entries[i], v.alone[i]))
 			}
 		}
 		j.byName[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] = len(j.Sets)
@@ -141,6 +152,20 @@ func Join(g *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, labelsOf Labels) 
 	}
 	j.compareHosts(g)
 	return j
+}
+
+// judgedAlone returns the entries of a ListenerSet and the verdict on each by itself.
+func (j *Joint) judgedAlone(g *gatewayv1.Gateway, s *gatewayv1.ListenerSet) (entries []gatewayv1.Listener, alone []ListenerVerdict) {
+	if j != nil && j.of == g {
+		if v := j.Set(s.Namespace, s.Name); v != nil && v.Set == s && v.alone != nil {
+			return v.Entries, v.alone
+		}
+	}
+	entries = SetEntries(s)
+	for i := range entries {
+		alone = append(alone, JudgeAlone(g, &entries[i]))
+	}
+	return entries, alone
 }
 
 // compareHosts notes which listeners overlap with those of other objects.
@@ -222,10 +247,9 @@ func (t *taken) take(of *gatewayv1.Gateway, l *gatewayv1.Listener) {
 	(*use)[g][hostname(l)] = struct{}{}
 }
 
-// judge judges the next entry of a ListenerSet, and gives it what it asks for if it is
-// accepted. Messages name no other objects: a tenant may not know them.
-func (t *taken) judge(g *gatewayv1.Gateway, namespace string, l *gatewayv1.Listener) ListenerVerdict {
-	v := JudgeAlone(g, l)
+// judge judges the next entry of a ListenerSet, of which v is true by itself, and gives it what it
+// asks for if it is accepted. Messages name no other objects: a tenant may not know them.
+func (t *taken) judge(g *gatewayv1.Gateway, namespace string, l *gatewayv1.Listener, v ListenerVerdict) ListenerVerdict {
 	if conflict, message := t.conflict(g, l); conflict != gatewayv1.ListenerReasonNoConflicts {
 		v.Conflict, v.Reason, v.Message, v.Block = conflict, conflict, message, Block{}
 		return v

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api/gateway"
@@ -74,5 +75,36 @@ func TestOverlaps(t *testing.T) {
 	}
 	if some == 0 {
 		t.Error("none of the listeners overlap")
+	}
+}
+
+// TestAgain: verdicts with the help of earlier ones are those without, whatever has changed.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	host := func(r *rand.Rand) string { return []string{"a.test", "b.test", "*.test", "A.test", "x y"}[r.IntN(5)] }
+	set := func(r *rand.Rand, name string) *gatewayv1.ListenerSet {
+		return setOf(t, []string{"a", "b"}[r.IntN(2)], name, r.IntN(3), fmt.Sprintf("[{name: l, port: %d, protocol: %s, hostname: %q}]", 443+r.IntN(2), []string{"HTTPS", "HTTP"}[r.IntN(2)], host(r)))
+	}
+	listener := func(r *rand.Rand) *gatewayv1.Gateway {
+		return gatewayOf(t, allowing+fmt.Sprintf("[{name: x, port: 443, protocol: HTTPS, hostname: %q}]", host(r)))
+	}
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		g, sets := listener(r), []*gatewayv1.ListenerSet{set(r, "s0"), set(r, "s1"), set(r, "s2")}
+		var j *gateway.Joint
+		for range 10 {
+			j = j.Again(g, sets, namespaceLabels)
+			fresh := gateway.Join(g, sets, namespaceLabels)
+			if diff := cmp.Diff(verdictsOf(fresh), verdictsOf(j)); diff != "" || len(j.Changed(fresh)) > 0 || j.OwnChanged(fresh) {
+				t.Fatalf("seed %d: %s", seed, diff)
+			}
+			switch r.IntN(3) {
+			case 0:
+				g = listener(r)
+			default:
+				n := r.IntN(len(sets))
+				sets[n] = set(r, fmt.Sprintf("s%d", n))
+			}
+		}
 	}
 }

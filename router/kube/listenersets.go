@@ -82,7 +82,7 @@ func (w *Watcher) Joint(g *gatewayv1.Gateway) *gatewayapi.Joint {
 	if known.Joint != nil && known.version == version && known.labels == labels && known.gateway == g {
 		return known.Joint
 	}
-	now := gatewayapi.Join(g, w.gateways.sets.group(gateway.SetsOf(key)), w.labels)
+	now := known.Again(g, w.gateways.sets.group(gateway.SetsOf(key)), w.labels)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.of[key] = joint{g, version, labels, now} // of an older version if there is a newer one by now
