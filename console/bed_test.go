@@ -226,3 +226,19 @@ func content(t *testing.T, root *html.Node) string {
 	}
 	return textOf(m[0])
 }
+
+// says demands that the text of a page has some parts and has not others.
+func (b *bed) says(t *testing.T, path string, code int, want, not []string) {
+	t.Helper()
+	got := content(t, b.page(path, code))
+	for _, part := range want {
+		if !strings.Contains(got, part) {
+			t.Errorf("%.60s: no %q in:\n%s", path, part, got)
+		}
+	}
+	for _, part := range not {
+		if strings.Contains(got, part) {
+			t.Errorf("%.60s: %q is in:\n%s", path, part, got)
+		}
+	}
+}

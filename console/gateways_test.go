@@ -170,17 +170,7 @@ func TestGatewayPages(t *testing.T) {
 		{"ask?gateway=infra/none&url=" + url.QueryEscape("http://www.example.com/"), 200, []string{"The question cannot be answered.", "no Gateway infra/none"}, nil},
 		{"ask?gateway=shop&url=" + url.QueryEscape("http://www.example.com/"), 200, []string{"The question cannot be answered.", "NAMESPACE/NAME"}, nil},
 	} {
-		got := content(t, b.page(test.path, test.code))
-		for _, want := range test.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%.60s: no %q in:\n%s", test.path, want, got)
-			}
-		}
-		for _, not := range test.not {
-			if strings.Contains(got, not) {
-				t.Errorf("%.60s: %q is in:\n%s", test.path, not, got)
-			}
-		}
+		b.says(t, test.path, test.code, test.want, test.not)
 	}
 	pages := b.crawl(func(path string, root *html.Node) {
 		wellFormed(t, path, root)

@@ -85,7 +85,7 @@ func hostileNetwork() *Network {
 	}
 }
 
-// hostileEvents have them in all that an event could have: whoever may create events in a
+// hostileEvents have them in all that an event could have: those who may create events in a
 // namespace writes what this likes.
 func hostileEvents() *Events {
 	return &Events{

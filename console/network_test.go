@@ -71,17 +71,7 @@ func TestNetworkPages(t *testing.T) {
 		{"events?q=nothing-like-this", []string{"Nothing is like that"}, nil},
 		{"events?q=tipe:error", []string{"Nothing was searched.", "type may be meant"}, nil},
 	} {
-		got := content(t, b.page(test.path, 200))
-		for _, want := range test.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%.60s: no %q in:\n%s", test.path, want, got)
-			}
-		}
-		for _, not := range test.not {
-			if strings.Contains(got, not) {
-				t.Errorf("%.60s: %q is in:\n%s", test.path, not, got)
-			}
-		}
+		b.says(t, test.path, 200, test.want, test.not)
 	}
 	b.crawl(func(path string, root *html.Node) {
 		wellFormed(t, path, root)

@@ -115,17 +115,7 @@ func TestPages(t *testing.T) {
 		{"ask?client=x&url=" + url.QueryEscape("http://www.example.com/"), 200, []string{"is not an IP address"}, []string{"The way of the request"}},
 		{"ask?url=http://x/" + strings.Repeat("a", 9000), 200, []string{"the request is too long"}, nil},
 	} {
-		got := content(t, b.page(test.path, test.code))
-		for _, want := range test.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%.60s: no %q in:\n%s", test.path, want, got)
-			}
-		}
-		for _, not := range test.not {
-			if strings.Contains(got, not) {
-				t.Errorf("%.60s: %q is in:\n%s", test.path, not, got)
-			}
-		}
+		b.says(t, test.path, test.code, test.want, test.not)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/check"
@@ -151,15 +152,21 @@ func (s *consoleSource) Read(ctx context.Context, _ *explain.Snapshot) (*explain
 	return explain.NewSnapshot(objects, explain.Options{Router: s.options.router, Domain: s.options.domain, Now: time.Now()})
 }
 
+// cluster returns how to reach it, and the namespace that the user works in.
+func (s *consoleSource) cluster() (config *rest.Config, own string, err error) {
+	config, err = kubeconfig(s.options).ClientConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("find the cluster: %w", err)
+	}
+	own, err = s.options.ownNamespace()
+	return config, own, err
+}
+
 // Health implements console.Source.
 func (s *consoleSource) Health(ctx context.Context) (*check.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	config, err := kubeconfig(s.options).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
-	}
-	own, err := s.options.ownNamespace()
+	config, own, err := s.cluster()
 	if err != nil {
 		return nil, err
 	}

@@ -30,9 +30,9 @@ const (
 func (s *consoleSource) Network(ctx context.Context) (*console.Network, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	config, err := kubeconfig(s.options).ClientConfig()
+	config, _, err := s.cluster()
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
+		return nil, err
 	}
 	objects, err := cluster.Read(ctx, config, false)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *consoleSource) Network(ctx context.Context) (*console.Network, error) {
 func networkOf(o *inspect.Objects) *console.Network {
 	n := &console.Network{Addresses: []console.Address{}}
 	for _, kind := range o.Unreadable {
-		n.Notes = append(n.Notes, "you have no right to read "+kind+": what they say counts neither as missing nor as well")
+		n.Notes = append(n.Notes, "you have no right to read "+kind+": what they say is not known")
 	}
 	status := slices.Contains(o.Unreadable, "ServiceL2Statuses")
 	for _, a := range inspect.Look(o, netip.Addr{}) {
@@ -118,11 +118,7 @@ func addressState(a *console.Address, bgp bool, reason string, statusUnknown boo
 func (s *consoleSource) Events(ctx context.Context) (*console.Events, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	config, err := kubeconfig(s.options).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
-	}
-	own, err := s.options.ownNamespace()
+	config, own, err := s.cluster()
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func TestNetwork(t *testing.T) {
 		state console.AddressState
 		why   string
 	}{
-		"nobody":    {func(*inspect.Objects) {}, console.NotAnnounced, ""},
+		"no node":   {func(*inspect.Objects) {}, console.NotAnnounced, ""},
 		"one node":  {func(o *inspect.Objects) { o.L2 = []v1beta1.ServiceL2Status{status("a")} }, console.Announced, ""},
 		"two nodes": {func(o *inspect.Objects) { o.L2 = []v1beta1.ServiceL2Status{status("a"), status("b")} }, console.Doubtful, "more than one node"},
 		"BGP":       {func(o *inspect.Objects) { o.BGP, o.Sessions = bgp("Established") }, console.Announced, ""},
