@@ -175,18 +175,6 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// takeFirstState computes what is wanted of all that is there.
-func (e *Engine) takeFirstState(ctx context.Context) {
-	e.startup.end("list")
-	e.o.Cluster.Take()
-	e.update(door.Changes{All: true})
-	if e.pipeline.Needs() {
-		e.o.Cluster.WaitForNeeded(ctx)
-		e.update(e.o.Cluster.Take())
-	}
-	e.startup.end("compute")
-}
-
 // waitForWork waits until something has changed or is due, at most so long, and
 // takes it in. It reports false if the context has ended.
 func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
@@ -247,22 +235,6 @@ func (e *Engine) update(ch door.Changes) {
 	e.pipeline.LackPorts(e.skeleton.lacksPorts())
 	e.take(e.pipeline.Update(ch))
 	e.o.Metrics.observeUpdate(time.Since(began))
-}
-
-// attach starts from what is there: a HAProxy that serves keeps serving, and
-// one that does not run starts from files with everything in them.
-func (e *Engine) attach() error {
-	if _, err := e.haproxy.Info(); err == nil {
-		return nil // sync reads it back
-	}
-	switch err := e.writeFiles(); {
-	case isFilesError(err):
-		return nil // HAProxy may have files of before; these are tried again
-	case err != nil:
-		return err
-	}
-	e.expect() // while HAProxy starts
-	return nil
 }
 
 // sync makes HAProxy like the wanted state, and returns when to look again.
