@@ -16,8 +16,8 @@ import (
 // ListenerSets, so that each of a thousand ListenerSets does not judge all of them.
 type joints struct {
 	mu sync.Mutex
-	// versions count changes of the ListenerSets of each Gateway, labels those of labels of
-	// namespaces.
+	// versions count how often a ListenerSet of each Gateway has changed, labels how often those
+	// of a namespace have.
 	versions map[model.Object]uint64
 	labels   uint64
 	of       map[model.Object]joint
@@ -158,17 +158,21 @@ func (w *Watcher) setsChanged(parent model.Object) {
 	j := &w.gateways.joints
 	j.mu.Lock()
 	m := j.marked[parent]
-	wait := time.Until(m.next)
 	waits := m.due
 	m.due = true
 	j.marked[parent] = m
 	j.mu.Unlock()
-	switch {
+	soon(waits, m.next, func() { w.markSets(parent) })
+}
+
+// soon calls a function, not before a time, unless a call waits for that already.
+func soon(waits bool, next time.Time, call func()) {
+	switch wait := time.Until(next); {
 	case waits:
 	case wait > 0:
-		time.AfterFunc(wait, func() { w.markSets(parent) })
+		time.AfterFunc(wait, call)
 	default:
-		w.markSets(parent)
+		call()
 	}
 }
 
@@ -237,15 +241,9 @@ func (w *Watcher) markRoutesOf(parents model.Objects) {
 		j.sought = model.Objects{}
 	}
 	maps.Copy(j.sought, parents)
-	wait := time.Until(j.soughtNext)
+	next := j.soughtNext
 	j.mu.Unlock()
-	switch {
-	case waits:
-	case wait > 0:
-		time.AfterFunc(wait, w.markSought)
-	default:
-		w.markSought()
-	}
+	soon(waits, next, w.markSought)
 }
 
 func (w *Watcher) markSought() {

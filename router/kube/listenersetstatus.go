@@ -81,14 +81,7 @@ func saysMore(conditions []metav1.Condition) bool {
 // setsSeen looks again at the statuses of the ListenerSets of a Gateway: nothing else of them has
 // changed.
 func (w *Watcher) setsSeen(of model.Object) {
-	var all []model.Object
-	w.gateways.sets.each(func(key model.Object, set *gatewayv1.ListenerSet) bool {
-		if parent, ok := gateway.SetGateway(set); ok && parent == of {
-			all = append(all, key)
-		}
-		return true
-	})
-	for _, key := range all {
-		w.gatewaySeen(key)
+	for _, s := range w.gateways.sets.group(gateway.SetsOf(of)) {
+		w.gatewaySeen(keyOf(gateway.KindListenerSet, s))
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // objectShares bounds what objects may ask for in each namespace, such as the claims of
 // HTTPRoutes: the oldest objects get theirs. It is a function of the objects alone, so that
-// every router decides the same, and costs as patternShares does.
+// every router decides the same.
 type objectShares struct {
 	namespaces map[string]*namespaceShares
 	// changed are the namespaces in which something else may be decided.
