@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,15 +21,13 @@ const (
 	axeVersion = "4.14.1"
 	// axeSum is the SHA-512 of the package, as npm writes it.
 	axeSum = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
-	axeURL = "https://registry.npmjs.org/axe-core/-/axe-core-" + axeVersion + ".tgz"
-	// axeBytes bounds the package and the file in it.
+	// axeBytes bounds the file.
 	axeBytes = 32 << 20
 	axeFile  = "axe/axe.min.js"
 )
 
 // Axe puts axe-core, which looks for what shuts people out of a page, into the tools folder: one file, of the package that
-// the sum names. Tests of pages use it, and are skipped without it. It comes by npm, which knows the registry of the user,
-// or without npm from npm's own registry.
+// the sum names. Tests of pages use it, and are skipped without it. It comes by npm, which knows the registry of the user.
 func (b *Builder) Axe(ctx context.Context) error {
 	return b.ensure(ctx, artefact{name: "axe", key: "axe-core " + axeVersion + " " + axeSum, outputs: []string{axeFile}, make: b.fetchAxe})
 }
@@ -73,7 +70,7 @@ func (b *Builder) axeArchive(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	if _, err := exec.LookPath("npm"); err != nil {
-		return download(ctx, axeURL)
+		return nil, errors.New("npm, which fetches axe-core, is not installed: apt install npm")
 	}
 	folder, err := os.MkdirTemp(b.dir, "axe-")
 	if err != nil {
@@ -88,27 +85,6 @@ func (b *Builder) axeArchive(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("read axe-core: %w", err)
 	}
 	return archive, nil
-}
-
-// download reads one file of limited size.
-func download(ctx context.Context, address string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w", address, err)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w", address, err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("fetch %s: %s", address, answer.Status)
-	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, axeBytes))
-	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w", address, err)
-	}
-	return text, nil
 }
 
 // axeScript takes the script out of a package that has the sum.
