@@ -39,7 +39,7 @@ type worldDice struct{ *rand.Rand }
 
 func (d worldDice) of(list ...string) string { return list[d.IntN(len(list))] }
 
-// roll makes one object anew, or none; begin makes all.
+// roll replaces one object, or none; begin makes all.
 func (d worldDice) roll(w *world, kind string, n int) {
 	switch name := fmt.Sprint(strings.ToLower(kind[:1]), n); kind {
 	case "Gateway":
