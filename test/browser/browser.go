@@ -18,7 +18,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fairlead/fairlead/test/tools/toolset"
 	"github.com/fairlead/fairlead/test/wait"
@@ -64,9 +66,12 @@ func Start(t *testing.T) *Browser {
 		t.Fatal(err)
 	}
 	profile := filepath.Join(t.TempDir(), "profile")
-	cmd := exec.CommandContext(t.Context(), program, "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+	// No context of the test: that ends before its cleanups, and would kill Chromium while its
+	// other processes still write into the profile.
+	cmd := exec.Command(program, "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
 		"--force-device-scale-factor=1", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4, as the flag says
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +83,26 @@ func Start(t *testing.T) *Browser {
 		b.receive(bufio.NewReaderSize(out, 1<<20))
 	}()
 	t.Cleanup(func() {
-		_, _ = b.call("", "Browser.close", map[string]any{})
-		_ = in.Close() // the end of the pipe ends it, too
-		_ = cmd.Wait()
+		end(t, b, cmd, profile)
+		_ = in.Close()
 		<-done
 		_ = out.Close()
 	})
 	return b
+}
+
+// end closes Chromium, and removes its profile, which processes of it may write a moment longer.
+func end(t *testing.T, b *Browser, cmd *exec.Cmd, profile string) {
+	t.Helper()
+	kill := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	hangs := time.AfterFunc(20*time.Second, kill)
+	_, _ = b.call("", "Browser.close", map[string]any{})
+	_ = cmd.Wait()
+	if !hangs.Stop() {
+		t.Error("chromium did not end in 20 s")
+	}
+	kill() // what outlives it
+	wait.Poll{}.For(t, "the end of writes to chromium's profile", func() error { return os.RemoveAll(profile) })
 }
 
 // receive hands on answers until Chromium ends.

@@ -47,7 +47,7 @@ func TestAxe(t *testing.T) {
 		page.Prefer(t, map[string]string{"prefers-color-scheme": look.scheme, "forced-colors": look.forced})
 		for _, name := range everyPage {
 			page.Open(t, base+name)
-			page.Await(t, "the script runs", `!document.getElementById("keys-open").hidden`)
+			page.Await(t, "the script runs", runs)
 			page.Eval(t, `(document.querySelectorAll("details").forEach(d => d.open = true), true)`)
 			where := fmt.Sprintf("%s at %d px, %s, forced colours %s", name, look.width, look.scheme, look.forced)
 			checks += axe(t, page, string(script), where)

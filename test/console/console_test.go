@@ -23,6 +23,16 @@ import (
 
 var pictures = flag.String("pictures", "", "folder for pictures of the pages")
 
+// runs is true once the page's script does what keys ask for.
+const runs = `!document.getElementById("keys-open").hidden`
+
+// await waits until an expression is true in a page whose script runs: keys that are pressed
+// before are lost.
+func await(t *testing.T, page *browser.Page, what, expression string) {
+	t.Helper()
+	page.Await(t, what, "("+expression+") && "+runs)
+}
+
 // shown is what the console shows.
 type shown struct {
 	snapshot atomic.Pointer[explain.Snapshot]
@@ -133,7 +143,7 @@ func TestWalk(t *testing.T) {
 	page.Key(t, "g")
 	page.Key(t, "r")
 	page.Await(t, "the key g r leads to the Routes", `location.pathname.endsWith("/routes") && document.readyState === "complete"`)
-	page.Await(t, "the script runs", `!document.getElementById("keys-open").hidden`)
+	page.Await(t, "the script runs", runs)
 	page.Key(t, "/")
 	page.Await(t, "the key / leads to the filter", `document.activeElement.id === "q"`)
 	page.Eval(t, `(document.activeElement.value = "state:refused", document.activeElement.form.requestSubmit(), true)`)
@@ -147,7 +157,7 @@ func TestWalk(t *testing.T) {
 		t.Errorf("the Routes that lose: %s", got)
 	}
 	page.Open(t, base+"routes")
-	page.Await(t, "the script runs", `!document.getElementById("keys-open").hidden`)
+	page.Await(t, "the script runs", runs)
 	page.Eval(t, `new Promise(done => setTimeout(() => done(true), 2500))`)
 	began := time.Now()
 	source.set(t, "renamed")

@@ -99,7 +99,7 @@ func TestCorpus(t *testing.T) {
 		harmless(path)
 	}
 	page.Open(t, base+"routes")
-	page.Await(t, "the script runs", `!document.getElementById("keys-open").hidden`)
+	page.Await(t, "the script runs", runs)
 	source.round.Store(1)
 	page.Await(t, "new content", `document.querySelector("tbody").textContent.includes("r0-1")`)
 	harmless("renewed")

@@ -39,7 +39,7 @@ func TestTabs(t *testing.T) {
 		page.Prefer(t, map[string]string{"forced-colors": look.forced})
 		for _, name := range everyPage {
 			page.Open(t, base+name)
-			page.Await(t, "the script runs", `!document.getElementById("keys-open").hidden`)
+			page.Await(t, "the script runs", runs)
 			tabs(t, page, fmt.Sprintf("%s at %d px", name, look.width))
 		}
 	}
@@ -88,21 +88,21 @@ func TestKeyboard(t *testing.T) {
 	page, _, _ := start(t, b)
 	heading := func(text string) {
 		t.Helper()
-		page.Await(t, "the page "+text, fmt.Sprintf(`document.querySelector("h1").textContent === %q && !document.getElementById("keys-open").hidden`, text))
+		await(t, page, "the page "+text, fmt.Sprintf(`document.querySelector("h1").textContent === %q`, text))
 	}
 	says := func(text string) {
 		t.Helper()
-		page.Await(t, text, fmt.Sprintf(`document.querySelector("main").textContent.includes(%q)`, text))
+		await(t, page, text, fmt.Sprintf(`document.querySelector("main").textContent.includes(%q)`, text))
 	}
 	heading("Overview")
 	tabTo(t, page, "Routes")
 	page.Press(t, "Enter", false)
 	heading("Routes")
 	page.Key(t, "/")
-	page.Await(t, "the filter has the focus", `document.activeElement.id === "q"`)
+	await(t, page, "the filter has the focus", `document.activeElement.id === "q"`)
 	page.Type(t, "state:refused kind:route")
 	page.Press(t, "Enter", false)
-	page.Await(t, "the refused Route", `document.querySelectorAll("tbody tr").length === 1 && !document.getElementById("keys-open").hidden`)
+	await(t, page, "the refused Route", `document.querySelectorAll("tbody tr").length === 1`)
 	tabTo(t, page, "web/cart-copy")
 	page.Press(t, "Enter", false)
 	heading("Route web/cart-copy")
@@ -119,23 +119,23 @@ func TestKeyboard(t *testing.T) {
 	heading("Gateways")
 	tabTo(t, page, "State")
 	page.Press(t, "Enter", false)
-	page.Await(t, "the worst listener first", `document.querySelector("tbody .state").textContent === "refused" && location.search === "?sort=state" && !document.getElementById("keys-open").hidden`)
+	await(t, page, "the worst listener first", `document.querySelector("tbody .state").textContent === "refused" && location.search === "?sort=state"`)
 	tabTo(t, page, "infra/public")
 	page.Press(t, "Enter", false)
 	heading("Gateway infra/public")
 	says("not PEM text")
 	tabTo(t, page, "Show the YAML")
 	page.Press(t, "Enter", false)
-	page.Await(t, "the manifest", `document.querySelector("details").open`)
+	await(t, page, "the manifest", `document.querySelector("details").open`)
 	page.Key(t, "?")
-	page.Await(t, "the help is open", `document.getElementById("keys").open`)
+	await(t, page, "the help is open", `document.getElementById("keys").open`)
 	page.Press(t, "Escape", false)
-	page.Await(t, "the help is closed", `!document.getElementById("keys").open`)
+	await(t, page, "the help is closed", `!document.getElementById("keys").open`)
 	tabTo(t, page, "of the systemlightdark")
 	page.Key(t, "d")
-	page.Await(t, "dark colours", `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`)
+	await(t, page, "dark colours", `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`)
 	page.Open(t, page.Eval(t, "location.href"))
-	page.Await(t, "the choice holds", `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`)
+	await(t, page, "the choice holds", `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`)
 }
 
 // TestForcedColours: states are words, and borders remain, where the system chooses all colours.

@@ -15,7 +15,7 @@ func TestOneStream(t *testing.T) {
 	for _, tab := range tabs {
 		tab.Look(t, 800, 600, "light")
 		tab.Open(t, base+"routes")
-		tab.Await(t, "the script runs", `!document.getElementById("keys-open").hidden`)
+		tab.Await(t, "the script runs", runs)
 	}
 	// A stream that is closed is open for the server until it notices.
 	streams := func(tab *browser.Page) {
