@@ -1,11 +1,6 @@
 package gateway
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +10,7 @@ import (
 // What ListenerSets may add to one Gateway. Entries that are not served for another reason
 // do not count. A namespace has a quarter, so that a tenant leaves most to the others.
 const (
-	MostSetListeners               = 512
+	MostSetListeners               = 4096
 	MostSetListenersOfNamespace    = MostSetListeners / 4
 	MostSetCertificatesOfNamespace = 128
 )
@@ -33,13 +28,15 @@ type Joint struct {
 	OwnOverlaps []bool
 	// Sets are the ListenerSets in the order of their precedence: older ones first, then by
 	// "namespace/name".
-	Sets []SetVerdict
+	Sets []*SetVerdict
 
-	of     *gatewayv1.Gateway
-	byName map[types.NamespacedName]int
+	of *gatewayv1.Gateway
+	// byName are the same in the order of compareNames.
+	byName []*SetVerdict
 }
 
-// SetVerdict says what becomes of a ListenerSet.
+// SetVerdict says what becomes of a ListenerSet. It never changes: what is true of one after
+// another has changed is another value, unless it is the same.
 type SetVerdict struct {
 	Set *gatewayv1.ListenerSet
 	// Reason is that of the condition Accepted as far as the Gateway decides it:
@@ -118,97 +115,6 @@ func Join(g *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, labelsOf Labels) 
 	return (*Joint)(nil).Again(g, sets, labelsOf)
 }
 
-// Again is Join, which takes from an earlier result, or nil, what is true of a ListenerSet whatever
-// others there are. A Gateway and a ListenerSet that have changed are other values.
-func (j *Joint) Again(g *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, labelsOf Labels) *Joint {
-	before := j
-	j = &Joint{Own: Judge(g), of: g, byName: make(map[types.NamespacedName]int, len(sets))}
-	sets = slices.Clone(sets)
-	slices.SortFunc(sets, func(a, b *gatewayv1.ListenerSet) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
-	})
-	t := &taken{ports: map[int32]*portUse{}, listeners: map[string]int{}, certificates: map[string]int{}}
-	for i := range g.Spec.Listeners {
-		t.take(g, &g.Spec.Listeners[i])
-	}
-	accepted := slices.ContainsFunc(j.Own, ListenerVerdict.Accepted)
-	for _, s := range sets {
-		v := SetVerdict{Set: s, Reason: gatewayv1.ListenerSetReasonAccepted}
-		switch {
-		case !AllowsSets(g, s.Namespace, labelsOf):
-			v.Reason = gatewayv1.ListenerSetReasonNotAllowed
-			v.Message = fmt.Sprintf("spec.allowedListeners of Gateway %s/%s allows no ListenerSets of namespace %s, so none of the listeners is served; have it allow them, or name another Gateway", g.Namespace, g.Name, s.Namespace)
-		case !accepted:
-			v.Reason = gatewayv1.ListenerSetReasonParentNotAccepted
-			v.Message = fmt.Sprintf("no listener of Gateway %s/%s itself is valid, so none of the listeners is served; correct the Gateway", g.Namespace, g.Name)
-		default:
-			v.Entries, v.alone = before.judgedAlone(g, s)
-			for i := range v.Entries {
-				v.Listeners = append(v.Listeners, t.judge(g, s.Namespace, &v.Entries[i], v.alone[i]))
-			}
-		}
-		j.byName[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] = len(j.Sets)
-		j.Sets = append(j.Sets, v)
-	}
-	j.compareHosts(g)
-	return j
-}
-
-// judgedAlone returns the entries of a ListenerSet and the verdict on each by itself.
-func (j *Joint) judgedAlone(g *gatewayv1.Gateway, s *gatewayv1.ListenerSet) (entries []gatewayv1.Listener, alone []ListenerVerdict) {
-	if j != nil && j.of == g {
-		if v := j.Set(s.Namespace, s.Name); v != nil && v.Set == s && v.alone != nil {
-			return v.Entries, v.alone
-		}
-	}
-	entries = SetEntries(s)
-	for i := range entries {
-		alone = append(alone, JudgeAlone(g, &entries[i]))
-	}
-	return entries, alone
-}
-
-// compareHosts notes which listeners overlap with those of other objects.
-func (j *Joint) compareHosts(g *gatewayv1.Gateway) {
-	if len(j.Sets) == 0 {
-		return
-	}
-	all := portHosts{}
-	all.add(g.Spec.Listeners, j.Own)
-	for i := range j.Sets {
-		all.add(j.Sets[i].Entries, j.Sets[i].Listeners)
-	}
-	j.OwnOverlaps = all.overlaps(g.Spec.Listeners, j.Own)
-	for i := range j.Sets {
-		j.Sets[i].Overlaps = all.overlaps(j.Sets[i].Entries, j.Sets[i].Listeners)
-	}
-}
-
-// Set returns the verdict on a ListenerSet, or nil.
-func (j *Joint) Set(namespace, name string) *SetVerdict {
-	if i, ok := j.byName[types.NamespacedName{Namespace: namespace, Name: name}]; ok {
-		return &j.Sets[i]
-	}
-	return nil
-}
-
-// Changed returns the ListenerSets of which something else was true before, or that were not
-// there.
-func (j *Joint) Changed(before *Joint) (sets []*gatewayv1.ListenerSet) {
-	for i := range j.Sets {
-		v := &j.Sets[i]
-		if b := before.Set(v.Set.Namespace, v.Set.Name); b == nil || b.Reason != v.Reason || b.Message != v.Message || !slices.Equal(b.Listeners, v.Listeners) || !slices.Equal(b.Overlaps, v.Overlaps) {
-			sets = append(sets, v.Set)
-		}
-	}
-	return sets
-}
-
-// OwnChanged reports whether something else was true of the Gateway's listeners before.
-func (j *Joint) OwnChanged(before *Joint) bool {
-	return !slices.Equal(j.OwnOverlaps, before.OwnOverlaps)
-}
-
 // JudgeAlone returns the verdict on an entry of a ListenerSet of a Gateway, whatever other
 // listeners there are.
 func JudgeAlone(g *gatewayv1.Gateway, l *gatewayv1.Listener) ListenerVerdict {
@@ -217,89 +123,4 @@ func JudgeAlone(g *gatewayv1.Gateway, l *gatewayv1.Listener) ListenerVerdict {
 		v.Block = blockOf(g, l)
 	}
 	return v
-}
-
-// taken is what listeners have that come before an entry.
-type taken struct {
-	ports map[int32]*portUse
-	// listeners and certificates count those of ListenerSets, by namespace, and all the
-	// first of all namespaces.
-	listeners, certificates map[string]int
-	all                     int
-}
-
-// portUse has the protocols (group) and, of each, the hostnames of a port.
-type portUse map[string]map[string]struct{}
-
-func (t *taken) take(of *gatewayv1.Gateway, l *gatewayv1.Listener) {
-	g, judged := group(of, l)
-	if !judged {
-		return
-	}
-	use := t.ports[int32(l.Port)]
-	if use == nil {
-		use = &portUse{}
-		t.ports[int32(l.Port)] = use
-	}
-	if (*use)[g] == nil {
-		(*use)[g] = map[string]struct{}{}
-	}
-	(*use)[g][hostname(l)] = struct{}{}
-}
-
-// judge judges the next entry of a ListenerSet, of which v is true by itself, and gives it what it
-// asks for if it is accepted. Messages name no other objects: a tenant may not know them.
-func (t *taken) judge(g *gatewayv1.Gateway, namespace string, l *gatewayv1.Listener, v ListenerVerdict) ListenerVerdict {
-	if conflict, message := t.conflict(g, l); conflict != gatewayv1.ListenerReasonNoConflicts {
-		v.Conflict, v.Reason, v.Message, v.Block = conflict, conflict, message, Block{}
-		return v
-	}
-	if !v.Accepted() {
-		return v
-	}
-	certificates := 0
-	if l.TLS != nil {
-		certificates = len(l.TLS.CertificateRefs)
-	}
-	if message := t.tooMany(namespace, certificates); message != "" {
-		v.Reason, v.Message, v.Block = gatewayv1.ListenerConditionReason(gatewayv1.ListenerEntryReasonTooManyListeners), message, Block{}
-		return v
-	}
-	t.take(g, l)
-	t.all++
-	t.listeners[namespace]++
-	t.certificates[namespace] += certificates
-	return v
-}
-
-func (t *taken) conflict(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerConditionReason, string) {
-	mine, judged := group(g, l)
-	use := t.ports[int32(l.Port)]
-	if !judged || use == nil {
-		return gatewayv1.ListenerReasonNoConflicts, ""
-	}
-	for other := range *use {
-		if other != mine && !apart(mine, other) {
-			return gatewayv1.ListenerReasonProtocolConflict,
-				fmt.Sprintf("port %d has another protocol beside which %s is not served, at the Gateway or in a ListenerSet that comes first, so this listener is not served; give it another port", l.Port, l.Protocol)
-		}
-	}
-	if _, has := (*use)[mine][hostname(l)]; has {
-		return gatewayv1.ListenerReasonHostnameConflict,
-			fmt.Sprintf("the Gateway, or a ListenerSet that comes first, has hostname %q at port %d, so this listener is not served; give it another hostname or port", hostname(l), l.Port)
-	}
-	return gatewayv1.ListenerReasonNoConflicts, ""
-}
-
-// tooMany says which bound one more listener would exceed, empty if none.
-func (t *taken) tooMany(namespace string, certificates int) string {
-	switch {
-	case t.listeners[namespace] == MostSetListenersOfNamespace:
-		return fmt.Sprintf("the ListenerSets of namespace %s have the %d listeners that one namespace may have at a Gateway, so this one is not served; delete others", namespace, MostSetListenersOfNamespace)
-	case t.certificates[namespace]+certificates > MostSetCertificatesOfNamespace:
-		return fmt.Sprintf("the ListenerSets of namespace %s may name %d certificates at a Gateway, and this listener names more than are left, so it is not served; delete others", namespace, MostSetCertificatesOfNamespace)
-	case t.all == MostSetListeners:
-		return fmt.Sprintf("the Gateway has the %d listeners that ListenerSets may add to it, so this one is not served; delete others, or name another Gateway", MostSetListeners)
-	}
-	return ""
 }

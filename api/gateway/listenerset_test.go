@@ -157,8 +157,8 @@ func TestJoin(t *testing.T) {
 			if diff := cmp.Diff(gateway.Judge(g), j.Own); diff != "" {
 				t.Error(diff)
 			}
-			for i := range j.Sets {
-				if s := j.Sets[i].Set; j.Set(s.Namespace, s.Name) != &j.Sets[i] || j.Set(s.Namespace, "none") != nil {
+			for _, v := range j.Sets {
+				if s := v.Set; j.Set(s.Namespace, s.Name) != v || j.Set(s.Namespace, "none") != nil {
 					t.Errorf("%s/%s is not found by its name", s.Namespace, s.Name)
 				}
 			}

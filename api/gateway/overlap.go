@@ -39,11 +39,9 @@ func (p portHosts) add(listeners []gatewayv1.Listener, verdicts []ListenerVerdic
 // overlaps says, of each listener of an object, whether a host can fit one of another object of
 // the port as well. It is nil if that is so of none.
 func (p portHosts) overlaps(listeners []gatewayv1.Listener, verdicts []ListenerVerdict) (with []bool) {
-	own := portHosts{}
-	own.add(listeners, verdicts)
 	for i := range listeners {
 		l := &listeners[i]
-		if !coalesces(l, verdicts[i]) || p[l.Port].meeting(hostname(l)) == own[l.Port].meeting(hostname(l)) {
+		if !coalesces(l, verdicts[i]) || p[l.Port].meeting(hostname(l)) == meetingOwn(listeners, verdicts, i) {
 			continue
 		}
 		if with == nil {
@@ -52,6 +50,38 @@ func (p portHosts) overlaps(listeners []gatewayv1.Listener, verdicts []ListenerV
 		with[i] = true
 	}
 	return with
+}
+
+// meetingOwn counts the listeners of the same object and port, with itself, that a request can
+// fit as well as a listener.
+func meetingOwn(listeners []gatewayv1.Listener, verdicts []ListenerVerdict, i int) (n int) {
+	for k := range listeners {
+		if o := &listeners[k]; o.Port == listeners[i].Port && coalesces(o, verdicts[k]) && meets(hostname(&listeners[i]), hostname(o)) {
+			n++
+		}
+	}
+	return n
+}
+
+// meets reports whether a host can fit both of two hostnames.
+func meets(a, b string) bool {
+	baseA, wildA := strings.CutPrefix(a, Wildcard)
+	baseB, wildB := strings.CutPrefix(b, Wildcard)
+	return a == "" || b == "" || a == b || wildA && below(baseB, baseA) || wildB && below(baseA, baseB)
+}
+
+// below reports whether a name has a label more than another one, or several.
+func below(name, parent string) bool {
+	rest, is := strings.CutSuffix(name, parent)
+	return is && strings.HasSuffix(rest, ".")
+}
+
+// clear forgets all, and keeps the memory of it.
+func (h *hostnames) clear() {
+	h.all, h.any = 0, 0
+	clear(h.exact)
+	clear(h.wild)
+	clear(h.below)
 }
 
 func (h *hostnames) add(host string) {

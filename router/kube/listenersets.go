@@ -45,7 +45,7 @@ type marked struct {
 
 // judgeRest is how many times as long as comparing the verdicts on all ListenerSets of a
 // Gateway is the pause until the next time, and so with looking at all routes for those that
-// name a parent. A Gateway with 500 takes a millisecond; there may be any number, most of
+// name a parent. A Gateway with 2,500 takes some milliseconds; there may be any number, most of
 // which are too many to be served.
 const judgeRest = 20
 

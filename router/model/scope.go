@@ -82,7 +82,7 @@ func (c *ListenerClients) Mark() string {
 }
 
 // ListenerCertificate is one that a listener can show. For which names it does depends on
-// the other listeners of its slot (certificate.Lines).
+// the other listeners of its slot (certificate.Shown).
 type ListenerCertificate struct {
 	*Certificate
 	// Secret is where it is from.

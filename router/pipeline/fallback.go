@@ -297,11 +297,13 @@ func (p *Pipeline) Unaccepted() []*model.Claim {
 // backends, certificates and CAs. It looks at all objects.
 func (p *Pipeline) Owners() plan.Owners {
 	owners := plan.Owners{}
-	for _, lines := range p.listeners.lines {
-		for _, line := range lines {
-			owners[line.CertID] = line.owner
-			if line.ca != nil {
-				owners[line.ca.ID] = line.owner
+	for _, s := range p.listeners.bySlot {
+		for owner, lines := range s.lines {
+			for _, line := range lines {
+				owners[line.CertID] = owner
+				if line.ca != nil {
+					owners[line.ca.ID] = owner
+				}
 			}
 		}
 	}

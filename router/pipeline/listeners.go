@@ -1,9 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/certificate"
@@ -15,136 +12,111 @@ import (
 
 // listeners are those of Gateways, by slot.
 type listeners struct {
-	bySlot map[int][]slotUser
-	// changed are the slots whose entries are to be compared, entries what each has.
+	bySlot map[int]*slot
+	// changed are the slots of which something is to be settled.
 	changed map[int]struct{}
-	entries map[int]map[plan.Entry]string
-	// lines are those of the list of certificates of each slot.
-	lines map[int][]shownLine
 	// wildcards are the wildcard hosts with claims in each scope.
 	wildcards map[model.ScopeID]map[string]struct{}
 }
 
-// shownLine is a line of a list of certificates, with the object that has what it shows and
-// the authorities of clients that it asks for, or nil.
-type shownLine struct {
-	plan.SlotLine
-	owner model.Object
-	ca    *model.CA
-}
-
-// slotUser is an object that listens on a slot: a Gateway, or a ListenerSet of it. Of several
-// Gateways, which only a mistake gives the same one, the oldest has it.
-type slotUser struct {
-	object    model.Object
-	version   door.Version
-	listeners []model.Listener
-}
-
 func newListeners() listeners {
-	return listeners{bySlot: map[int][]slotUser{}, changed: map[int]struct{}{}, entries: map[int]map[plan.Entry]string{}, lines: map[int][]shownLine{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
+	return listeners{bySlot: map[int]*slot{}, changed: map[int]struct{}{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
 }
 
 // replace changes the listeners of an object.
 func (l *listeners) replace(o model.Object, v door.Version, before, now []model.Listener) {
-	if len(before) == 0 && len(now) == 0 {
-		return
-	}
+	at := map[int][]*model.Listener{}
 	for i := range before {
-		slot := before[i].Slot
-		l.changed[slot] = struct{}{}
-		l.bySlot[slot] = slices.DeleteFunc(l.bySlot[slot], func(u slotUser) bool { return u.object == o })
+		at[before[i].Slot] = nil
 	}
 	for i := range now {
-		slot := now[i].Slot
-		l.changed[slot] = struct{}{}
-		users := l.bySlot[slot]
-		at := slices.IndexFunc(users, func(u slotUser) bool { return u.object == o })
-		if at < 0 {
-			at, users = len(users), append(users, slotUser{object: o, version: v})
+		at[now[i].Slot] = append(at[now[i].Slot], &now[i])
+	}
+	for n, its := range at {
+		l.changed[n] = struct{}{}
+		if l.bySlot[n] == nil {
+			l.bySlot[n] = newSlot(n)
 		}
-		users[at].listeners = append(users[at].listeners, now[i])
-		slices.SortFunc(users, bySlotRight)
-		l.bySlot[slot] = users
+		l.bySlot[n].replace(o, v, its)
 	}
 }
 
-// bySlotRight puts Gateways before ListenerSets, older ones first.
-func bySlotRight(a, b slotUser) int {
-	rank := func(u slotUser) int {
-		if u.object.Kind == door.KindGateway {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(
-		rank(a)-rank(b),
-		a.version.GetCreationTimestamp().Compare(b.version.GetCreationTimestamp().Time),
-		strings.Compare(a.object.Namespace, b.object.Namespace), strings.Compare(a.object.Name, b.object.Name),
-	)
-}
-
-// of returns the listeners of a slot in the order of their right to a host: those of one
-// Gateway.
-func (l *listeners) of(slot int) (all []model.Listener) {
-	users := l.bySlot[slot]
-	for _, u := range users {
-		if u.listeners[0].Gateway == users[0].listeners[0].Gateway {
-			all = append(all, u.listeners...)
-		}
-	}
-	return all
-}
-
-// settleListeners brings the wanted entries of changed slots up to date. Only what differs is
-// to be compared with HAProxy: a slot may have hundreds of listeners, of which one changes.
+// settleListeners brings what is wanted of changed slots up to date. Only what differs is to
+// be compared with HAProxy: a slot may have thousands of listeners, of which one changes.
 func (p *Pipeline) settleListeners(scope *plan.Scope) {
 	// A listener that moves to another slot has an entry that does not name the slot: what
 	// the former slot had goes before.
-	now := make(map[int]map[plan.Entry]string, len(p.listeners.changed))
-	for slot := range p.listeners.changed {
-		all := p.listeners.of(slot)
-		if len(all) == 0 {
-			delete(p.listeners.bySlot, slot)
-		}
-		p.replaceSlotLines(slot, all, scope)
-		if p.listenForDatagrams(slot, all) {
-			all = nil
-		}
-		now[slot] = listenerEntries(all)
-		for e := range p.listeners.entries[slot] {
-			if _, has := now[slot][e]; !has {
+	touched := make(map[*slot]map[plan.Entry]struct{}, len(p.listeners.changed))
+	for n := range p.listeners.changed {
+		s := p.listeners.bySlot[n]
+		served := s.serve()
+		touched[s] = s.settleEntries(served)
+		p.settleLines(s, served, scope)
+		for e := range touched[s] {
+			if _, has := s.entries[e]; !has {
 				scope.Entries[e] = struct{}{}
 				delete(p.want.Entries, e)
 			}
 		}
-	}
-	for slot, entries := range now {
-		for e, v := range entries {
-			if had, has := p.want.Entries[e]; !has || had != v {
-				scope.Entries[e] = struct{}{}
-				p.want.Entries[e] = v
-			}
+		p.listenForDatagrams(s)
+		if s.settled(); len(s.users) == 0 {
+			delete(p.listeners.bySlot, n)
 		}
-		if p.listeners.entries[slot] = entries; len(entries) == 0 {
-			delete(p.listeners.entries, slot)
+	}
+	for s, entries := range touched {
+		for e := range entries {
+			now, has := s.entries[e]
+			if had, wanted := p.want.Entries[e]; has && (!wanted || had != now.value) {
+				scope.Entries[e] = struct{}{}
+				p.want.Entries[e] = now.value
+			}
 		}
 	}
 	clear(p.listeners.changed)
 }
 
-// replaceSlotLines brings the wanted certificates of a slot up to date. An ID stands for all
-// that a line says.
-func (p *Pipeline) replaceSlotLines(slot int, all []model.Listener, scope *plan.Scope) {
-	lines := certificate.Lines(slot, all)
-	now := make(map[string]struct{}, len(lines))
-	for i := range lines {
-		now[lines[i].ID] = struct{}{}
+// settleLines brings the wanted certificates of a slot up to date: those of listeners that
+// changed, and of those beside them.
+func (p *Pipeline) settleLines(s *slot, changes []userChange, scope *plan.Scope) {
+	again := map[model.Object]struct{}{}
+	for _, c := range changes {
+		again[c.user.object] = struct{}{}
+		for _, l := range c.before {
+			s.shown.Remove(l)
+		}
+		for _, l := range c.now {
+			s.shown.Add(l)
+		}
 	}
-	kept := make(map[string]shownLine, len(lines))
-	for _, line := range p.listeners.lines[slot] {
-		if _, has := now[line.CertID]; has {
-			kept[line.CertID] = line
+	for _, c := range changes {
+		for _, all := range [][]*model.Listener{c.before, c.now} {
+			for _, l := range all {
+				for _, beside := range s.shown.Beside(l) {
+					again[beside.Owner] = struct{}{}
+				}
+			}
+		}
+	}
+	for o := range again {
+		p.replaceLines(s, o, scope)
+	}
+}
+
+// replaceLines brings the wanted certificates of an object's listeners at a slot up to date. An
+// ID stands for all that a line says.
+func (p *Pipeline) replaceLines(s *slot, o model.Object, scope *plan.Scope) {
+	had, now := s.lines[o], map[string]shownLine{}
+	for _, l := range s.listenersOf(o) {
+		for _, c := range s.shown.Lines(l) {
+			if line, has := had[c.ID]; has {
+				now[c.ID] = line
+			} else if _, twice := now[c.ID]; !twice {
+				now[c.ID] = p.showLine(s.number, &c, scope)
+			}
+		}
+	}
+	for id, line := range had {
+		if _, stays := now[id]; stays {
 			continue
 		}
 		scope.SlotLines[line.SlotLine], scope.Certs[line.CertID] = struct{}{}, struct{}{}
@@ -154,22 +126,14 @@ func (p *Pipeline) replaceSlotLines(slot int, all []model.Listener, scope *plan.
 			p.useCA(line.ca, -1, scope)
 		}
 	}
-	shown := make([]shownLine, 0, len(lines))
-	for _, c := range lines {
-		line, has := kept[c.ID]
-		if !has {
-			line = p.showLine(slot, &c, scope)
-		}
-		shown = append(shown, line)
-	}
-	if p.listeners.lines[slot] = shown; len(shown) == 0 {
-		delete(p.listeners.lines, slot)
+	if s.lines[o] = now; len(now) == 0 {
+		delete(s.lines, o)
 	}
 }
 
 // showLine adds a certificate to those of a slot.
 func (p *Pipeline) showLine(slot int, c *certificate.Line, scope *plan.Scope) shownLine {
-	line := shownLine{SlotLine: plan.SlotLine{Slot: slot, CertID: c.ID}, owner: c.Owner}
+	line := shownLine{SlotLine: plan.SlotLine{Slot: slot, CertID: c.ID}}
 	terms := plan.SlotTerms{Names: strings.Join(c.Names, " ")}
 	if c.Clients != nil {
 		line.ca, terms.CA, terms.LetsAllIn = c.Clients.CA, c.Clients.CA.ID, c.Clients.LetsAllIn
@@ -178,42 +142,6 @@ func (p *Pipeline) showLine(slot int, c *certificate.Line, scope *plan.Scope) sh
 	scope.SlotLines[line.SlotLine], scope.Certs[line.CertID] = struct{}{}, struct{}{}
 	p.want.SlotLines[line.SlotLine], p.want.Certs[c.ID] = terms, c.PEM
 	return line
-}
-
-// listenerEntries are those of one slot (plan.MapListeners, plan.MapSuffixes). Of two listeners
-// for the same hosts the first one gets them.
-func listenerEntries(all []model.Listener) map[plan.Entry]string {
-	out := map[plan.Entry]string{}
-	add := func(m plan.Map, key, value string) {
-		if _, taken := out[plan.Entry{Map: m, Key: key}]; !taken {
-			out[plan.Entry{Map: m, Key: key}] = value
-		}
-	}
-	for i := range all {
-		l := &all[i]
-		add(plan.MapListeners, match.ListenerKey(l.Slot, ""), strconv.Itoa(l.Port))
-		if l.EndsStreams {
-			add(plan.MapListeners, l.Scope.Prefix(), match.EndsTLS)
-		}
-		if l.Left {
-			add(plan.MapListeners, match.LeftKey(l.Slot), match.Left)
-		} else if l.EndsRequests { // an entry of the listener, which that of its other slot has
-			add(plan.MapListeners, l.Scope.Prefix(), match.EndsHTTPS)
-		}
-		if l.Clients != nil {
-			add(plan.MapListeners, match.ClientsKey(l.Slot), l.Clients.Mark())
-		}
-		switch {
-		case l.Hostname == "":
-			add(plan.MapListeners, match.ListenerKey(l.Slot, match.Any), l.Scope.Prefix())
-		case strings.HasPrefix(l.Hostname, "*."):
-			add(plan.MapListeners, match.ListenerKey(l.Slot, match.Suffixed), match.Suffixed)
-			add(plan.MapSuffixes, match.SuffixKey(match.ListenerKey(l.Slot, "")+"/", l.Hostname), l.Scope.Prefix())
-		default:
-			add(plan.MapListeners, match.ListenerKey(l.Slot, l.Hostname), l.Scope.Prefix())
-		}
-	}
-	return out
 }
 
 // replaceSuffixes brings the entries that lead hosts to the wildcard hosts of a scope up to date,

@@ -24,17 +24,17 @@ func (p *Pipeline) Relays() (all []snapshot.Relay, changed bool) {
 		return nil, false
 	}
 	p.relays.changed = false
-	for slot := range p.listeners.bySlot {
-		listeners := p.listeners.of(slot)
-		if !listeners[0].Datagrams {
+	for number, slot := range p.listeners.bySlot {
+		first := slot.first()
+		if !first.Datagrams {
 			continue
 		}
-		claims := p.claims[model.ScopedHost(listeners[0].Scope, "*")]
+		claims := p.claims[model.ScopedHost(first.Scope, "*")]
 		if len(claims) == 0 {
 			continue
 		}
 		to := slices.MinFunc(claims, model.ByAge).Datagrams
-		relay := snapshot.Relay{Port: uint16(slot), Namespace: listeners[0].Owner.Namespace, Unusable: to.Unusable}
+		relay := snapshot.Relay{Port: uint16(number), Namespace: first.Owner.Namespace, Unusable: to.Unusable}
 		for _, t := range to.Targets {
 			relay.Targets = append(relay.Targets, snapshot.RelayTarget{Weight: t.Weight, Endpoints: t.Pods})
 		}
@@ -62,15 +62,15 @@ func (p *Pipeline) noteDatagrams(old, now []*model.Claim) {
 }
 
 // listenForDatagrams notes the same of a slot that HAProxy knows nothing of.
-func (p *Pipeline) listenForDatagrams(slot int, all []model.Listener) bool {
-	_, was := p.relays.slots[slot]
-	is := len(all) > 0 && all[0].Datagrams
+func (p *Pipeline) listenForDatagrams(s *slot) {
+	_, was := p.relays.slots[s.number]
+	first := s.first()
+	is := first != nil && first.Datagrams
 	switch {
 	case is:
-		p.relays.slots[slot] = struct{}{}
+		p.relays.slots[s.number] = struct{}{}
 	case was:
-		delete(p.relays.slots, slot)
+		delete(p.relays.slots, s.number)
 	}
 	p.relays.changed = p.relays.changed || was || is
-	return is
 }

@@ -190,8 +190,14 @@ func (b *bed) slotDrift(t *testing.T, gateways map[int]*portal.Portal) {
 	}
 	at, id := 0, ""
 	for slot, p := range gateways {
-		if lines := certificate.Lines(slot, p.Listeners); len(lines) > 0 {
-			at, id = slot, lines[0].ID
+		shown := certificate.NewShown(slot)
+		for i := range p.Listeners {
+			shown.Add(&p.Listeners[i])
+		}
+		for i := range p.Listeners {
+			if lines := shown.Lines(&p.Listeners[i]); len(lines) > 0 {
+				at, id = slot, lines[0].ID
+			}
 		}
 	}
 	if at == 0 {

@@ -57,8 +57,7 @@ func (in Input) Access() []Access {
 		return all
 	}
 	byTenant := map[string][]model.Object{}
-	for i := range in.Joint.Sets {
-		v := &in.Joint.Sets[i]
+	for _, v := range in.Joint.Sets {
 		byTenant[v.Set.Namespace] = append(byTenant[v.Set.Namespace], door.SetSecrets(v, in.Grants)...)
 	}
 	for _, tenant := range slices.Sorted(maps.Keys(byTenant)) {

@@ -78,9 +78,9 @@ func (in Input) anyListener(is func(gateway.ListenerVerdict, *gatewayv1.Listener
 			return true
 		}
 	}
-	for i := range in.Joint.Sets {
-		for _, v := range in.Joint.Sets[i].Listeners {
-			if is(v, in.Joint.Sets[i].Set) {
+	for _, set := range in.Joint.Sets {
+		for _, v := range set.Listeners {
+			if is(v, set.Set) {
 				return true
 			}
 		}

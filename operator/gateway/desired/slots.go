@@ -33,9 +33,9 @@ func WantedSlots(j *gateway.Joint) (wanted map[gateway.Port]gateway.Block, tenan
 	for _, v := range j.Own {
 		want(v, "")
 	}
-	for i := range j.Sets {
-		for _, v := range j.Sets[i].Listeners {
-			want(v, j.Sets[i].Set.Namespace)
+	for _, set := range j.Sets {
+		for _, v := range set.Listeners {
+			want(v, set.Set.Namespace)
 		}
 	}
 	return wanted, tenants
