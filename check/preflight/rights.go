@@ -35,6 +35,7 @@ func RightsNeeded() []Right {
 		{"", "serviceaccounts", []string{api.OperatorNamespace, api.OperandNamespace, api.ProviderNamespace}},
 		{rbacGroup, "roles", Namespaces()},
 		{rbacGroup, "rolebindings", Namespaces()},
+		{"policy", "poddisruptionbudgets", []string{api.OperatorNamespace}},
 		{"networking.k8s.io", "networkpolicies", []string{api.OperatorNamespace, api.OperandNamespace, api.CanaryNamespace, api.ProviderNamespace}},
 	} {
 		namespaces := o.namespaces

@@ -253,17 +253,15 @@ func run(ctx context.Context, s options) error {
 		return fmt.Errorf("set up DNS: %w", err)
 	}
 	names.Registerer = metrics.Registry
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         operator.CacheOptions(config),
-		Client:                        operator.ClientOptions(),
-		HealthProbeBindAddress:        s.healthAddress,
-		Metrics:                       scrape.Options(s.metricsAddress, s.metricsOpen),
-		LeaderElection:                s.leaderElect,
-		LeaderElectionID:              "fairlead-operator",
-		LeaderElectionNamespace:       api.OperatorNamespace,
-		LeaderElectionReleaseOnCancel: true,
-	})
+	managed := ctrl.Options{
+		Scheme:                 scheme,
+		Cache:                  operator.CacheOptions(config),
+		Client:                 operator.ClientOptions(),
+		HealthProbeBindAddress: s.healthAddress,
+		Metrics:                scrape.Options(s.metricsAddress, s.metricsOpen),
+	}
+	leaderElection(&managed, s.leaderElect)
+	mgr, err := ctrl.NewManager(config, managed)
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}

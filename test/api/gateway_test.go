@@ -41,11 +41,7 @@ func startGateways(t *testing.T) gatewayTest {
 	if server == nil {
 		t.Skipf("no API server (run \"make tools\"): %v", skipReason)
 	}
-	t.Cleanup(func() {
-		if out, err := server.Kubectl(context.Background(), "delete", "--ignore-not-found", "--timeout=3m", "-k", "../../config/gateway"); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
-	})
+	removeGatewayKinds(t)
 	c, log := startOperator(t)
 	g := gatewayTest{c, log}
 	t.Cleanup(func() { g.cleanUp(t) })
@@ -55,6 +51,24 @@ func startGateways(t *testing.T) gatewayTest {
 		}
 		return nil
 	})
+	g.install(t)
+	g.addRouter(t, "router-a", "10.1.2.3")
+	g.speakAsRouters(t)
+	return g
+}
+
+// removeGatewayKinds takes the CRDs away when the test has ended.
+func removeGatewayKinds(t *testing.T) {
+	t.Cleanup(func() {
+		if out, err := server.Kubectl(context.Background(), "delete", "--ignore-not-found", "--timeout=3m", "-k", "../../config/gateway"); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+// install makes the CRDs, a pool and a GatewayClass.
+func (g gatewayTest) install(t *testing.T) {
+	t.Helper()
 	if _, err := server.Kubectl(t.Context(), "apply", "--server-side", "-k", "../../config/gateway"); err != nil {
 		t.Fatal(err)
 	}
@@ -78,9 +92,6 @@ spec: {controllerName: fairlead.dev/gateway-controller}
 `); err != nil {
 		t.Fatal(err)
 	}
-	g.addRouter(t, "router-a", "10.1.2.3")
-	g.speakAsRouters(t)
-	return g
 }
 
 // speakAsRouters says of the listeners of each Gateway what routers say that have them live.

@@ -160,7 +160,7 @@ func fileOf(r *resource.Resource) string {
 		return "network-policies.yaml"
 	case strings.HasPrefix(kind, "ValidatingAdmission"), strings.HasPrefix(kind, "MutatingAdmission"):
 		return "admission.yaml"
-	case kind == "Deployment":
+	case kind == "Deployment", kind == "PodDisruptionBudget":
 		return "operator.yaml"
 	case kind == "DaemonSet":
 		return "speaker.yaml"

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -80,11 +79,21 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		o.Log = slog.Default()
 	}
 	r := &reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), options: o, bundle: &bundle{wake: make(chan event.GenericEvent)}}
-	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.begin(ctx, mgr) })); err != nil {
+	if err := mgr.Add(beginning(func(ctx context.Context) error { return r.begin(ctx, mgr) })); err != nil {
 		return fmt.Errorf("add the watch for the Gateway API: %w", err)
 	}
 	return nil
 }
+
+// beginning is what every replica does, not only the leading one: the controllers of those
+// that do not lead write nothing, but have read all objects when they come to lead.
+type beginning func(context.Context) error
+
+// Start implements manager.Runnable.
+func (b beginning) Start(ctx context.Context) error { return b(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (beginning) NeedLeaderElection() bool { return false }
 
 // begin starts the controllers once the CRDs are there, and then follows their version.
 func (r *reconciler) begin(ctx context.Context, mgr ctrl.Manager) error {
@@ -115,7 +124,7 @@ func (r *reconciler) setupClasses(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("gatewayclass").
-		WithOptions(controller.Options{RateLimiter: retries()}).
+		WithOptions(controller.Options{RateLimiter: retries(), EnableWarmup: new(true)}).
 		For(&gatewayv1.GatewayClass{}).
 		Watches(&gatewayv1.Gateway{}, handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(usesAnotherClass())).
 		Watches(&operatorv1.IngressController{}, handler.EnqueueRequestsFromMapFunc(r.everyClass), builder.WithPredicates(publishingChanged())).
@@ -129,7 +138,7 @@ func (r *reconciler) setupGateways(mgr ctrl.Manager) error {
 	ofClass := func(ctx context.Context, o client.Object) []reconcile.Request { return r.gatewaysOf(ctx, o.GetName()) }
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("gateway").
-		WithOptions(controller.Options{RateLimiter: retries(), MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{RateLimiter: retries(), MaxConcurrentReconciles: workers, EnableWarmup: new(true)}).
 		For(&gatewayv1.Gateway{}).
 		Watches(&gatewayv1.GatewayClass{}, handler.EnqueueRequestsFromMapFunc(ofClass)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
