@@ -10,14 +10,16 @@ local tables = { http = Map.new(httpTable, Map._beg), https = Map.new(httpsTable
 
 local function conditionsOf(text)
   local conditions = {}
-  for source, compare, name, value in string.gmatch(text, "(%l)(%l):(%x*):(%x*)") do
-    local condition = { source = source, value = unhex(value) }
+  for source, compare, name, value, longest in string.gmatch(text, "(%l)(%l):(%x*):(%x*):?(%d*)") do
+    local condition = { source = source, value = unhex(value), expression = compare == "r" }
     if source == "p" then
       condition.longest = tonumber(name)
+    else
+      condition.name, condition.longest = unhex(name), tonumber(longest) or 0
+    end
+    if condition.expression then
       local good, regex = Regex.new(condition.value, true)
       condition.regex = good and regex or nil
-    else
-      condition.name = unhex(name)
     end
     conditions[#conditions + 1] = condition
   end
@@ -42,27 +44,37 @@ local function comparedPath(txn)
   return normal and txn.c:url_dec(normal) or txn:get_var("txn.path") or ""
 end
 
--- meetsAll reports whether all conditions are met, or what is answered instead where that
--- cannot be said: the path is too long, or HAProxy does not take the expression, which
+-- compared reports whether a text is as an expression says, or what is answered instead where
+-- that cannot be said: the text is too long, or HAProxy does not take the expression, which
 -- package router/regex rules out.
+local function compared(condition, text, tooLong)
+  if #text > condition.longest then
+    return false, tooLong
+  elseif not condition.regex then
+    return false, "!none"
+  end
+  return (condition.regex:match(text)) -- without the captures
+end
+
+-- meetsAll reports whether all conditions are met, or what is answered instead.
 local function meetsAll(txn, conditions, seen)
   for at = 1, #conditions do
-    local condition, met = conditions[at], nil
+    local condition, met, instead = conditions[at], nil, nil
     if condition.source == "p" then
       seen.path = seen.path or comparedPath(txn)
-      if #seen.path > condition.longest then
-        return false, "!414"
-      elseif not condition.regex then
-        return false, "!none"
-      end
-      met = condition.regex:match(seen.path)
+      met, instead = compared(condition, seen.path, "!414")
     elseif condition.source == "m" then
       met = txn.f:method() == condition.value
     else
-      met = valueOf[condition.source](txn, condition.name) == condition.value
+      local value = valueOf[condition.source](txn, condition.name)
+      if value and condition.expression then
+        met, instead = compared(condition, value, condition.source == "h" and "!431" or "!414")
+      else
+        met = value == condition.value
+      end
     end
     if not met then
-      return false
+      return false, instead
     end
   end
   return true

@@ -34,27 +34,26 @@ func (n *conditional) add(c *model.Claim, key string) {
 	if n.entries == nil {
 		n.expressions, n.uncertain, n.entries, n.bytes = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	}
-	if e := c.Expression(); e != nil {
-		n.expressions[c.Owner.Namespace]++
-		if !e.Certain {
-			n.uncertain[c.Owner.Namespace]++
-		}
-	}
+	all, uncertain := c.Conditions.Expressions()
+	n.expressions[c.Owner.Namespace] += all
+	n.uncertain[c.Owner.Namespace] += uncertain
 	n.entries[key]++
 	n.bytes[key] += listSize(c)
 }
 
 // full says why one more claim with conditions is too much, or returns "".
 func (n *conditional) full(c *model.Claim) string {
-	if c.Conditions == nil || n.entries == nil {
+	if c.Conditions == nil {
 		return ""
 	}
-	key, e := rule(c).NormalKey(), c.Expression()
-	switch {
-	case e != nil && n.expressions[c.Owner.Namespace] >= maxExpressions:
-		return fmt.Sprintf("%d older path expressions of this namespace, which is the most", maxExpressions)
-	case e != nil && !e.Certain && n.uncertain[c.Owner.Namespace] >= maxUncertain:
-		return fmt.Sprintf("%d older path expressions of this namespace that can share out a path in several ways, such as .*x, which is the most; write [^/]+ for one segment", maxUncertain)
+	key, older := rule(c).NormalKey(), n.expressions[c.Owner.Namespace]
+	all, uncertain := c.Conditions.Expressions()
+	switch olderUncertain := n.uncertain[c.Owner.Namespace]; {
+	case all > 0 && older+all > maxExpressions:
+		return fmt.Sprintf("%d older expressions of this namespace; %d are the most", older, maxExpressions)
+	case uncertain > 0 && olderUncertain+uncertain > maxUncertain:
+		return fmt.Sprintf("%d older expressions of this namespace that can share out a path or value in several ways, such as .*x, and would have %d with this one; %d are the most; write [^/]+ for one segment",
+			olderUncertain, olderUncertain+uncertain, maxUncertain)
 	case n.entries[key] >= maxList || n.bytes[key]+listSize(c) > maxListBytes:
 		return fmt.Sprintf("%d older claims with conditions whose paths begin with %q, which take all of the %d bytes for them", n.entries[key], c.Path, maxListBytes)
 	}

@@ -177,10 +177,10 @@ func conditionalClass(c *model.Claim) []class {
 	if c.Conditions != nil {
 		out.request.Method = c.Conditions.Method
 		for _, h := range c.Conditions.Headers {
-			out.request.Headers = append(out.request.Headers, Header{h.Name, h.Value})
+			out.request.Headers = append(out.request.Headers, Header{h.Name, sampleOf(h)})
 		}
 		for i, q := range c.Conditions.Queries {
-			out.request.Query += map[bool]string{true: "?", false: "&"}[i == 0] + q.Name + "=" + q.Value
+			out.request.Query += map[bool]string{true: "?", false: "&"}[i == 0] + q.Name + "=" + sampleOf(q)
 		}
 	}
 	return []class{out}

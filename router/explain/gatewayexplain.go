@@ -72,6 +72,22 @@ func (e *Explanation) unheard(gateway model.Object, why string) *Explanation {
 	return e
 }
 
+// byRouter is what the router answers itself at the port of a Gateway.
+func byRouter(answer string) Result {
+	status, _ := strings.CutPrefix(answer, "!")
+	n, err := strconv.Atoi(status)
+	text := "the rule that takes the request has no backend that can be used"
+	switch {
+	case err != nil:
+		n, text = 404, "no route of the listener takes the request"
+	case answer == match.TooLong || answer == match.TooLarge:
+		text = "a path, header or parameter is longer than what an expression of a rule is compared with"
+	case answer == match.BadPath:
+		text = "programs read this path in different ways, and some paths of the host protect what others do not"
+	}
+	return Result{Status: n, Text: strconv.Itoa(n) + " of the router: " + text}
+}
+
 // answerAt says which route of a listener's port takes a request, and what it does with it.
 func (s *Snapshot) answerAt(e *Explanation, g *gateways, l model.Listener, r *Request) {
 	scope, c, answer := g.owner(l, match.Request{Host: r.Host, Path: r.Path, Asked: r.asked()})
@@ -79,15 +95,7 @@ func (s *Snapshot) answerAt(e *Explanation, g *gateways, l model.Listener, r *Re
 		e.Listener.Name = g.listenerName(at)
 	}
 	if c == nil {
-		e.Result = Result{Status: 404, Text: "404 of the router: no route of the listener takes the request"}
-		if status, own := strings.CutPrefix(answer, "!"); own {
-			if n, err := strconv.Atoi(status); err == nil {
-				e.Result = Result{Status: n, Text: status + " of the router: the rule that takes the request has no backend that can be used"}
-			}
-		}
-		if answer == match.BadPath {
-			e.Result = Result{Status: 400, Text: "400 of the router: programs read this path in different ways, and some paths of the host protect what others do not"}
-		}
+		e.Result = byRouter(answer)
 		e.Next = append(e.Next, "see the routes of the listener: "+terminal.Command("kubectl", "fairlead", "why", "gateway/"+l.Gateway.Name, "-n", l.Gateway.Namespace))
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // reachOf says which requests a claim is for, and what becomes of one of them; comes is false
@@ -169,15 +170,31 @@ func conditionsOf(c *model.Conditions) string {
 		all = append(all, "method "+c.Method)
 	}
 	for _, h := range c.Headers {
-		all = append(all, "header "+h.Name+": "+h.Value)
+		all = append(all, "header "+h.Name+separator(h, ": ")+h.Value)
 	}
 	for _, q := range c.Queries {
-		all = append(all, "parameter "+q.Name+"="+q.Value)
+		all = append(all, "parameter "+q.Name+separator(q, "=")+q.Value)
 	}
 	if len(all) == 0 {
 		return ""
 	}
 	return " if " + strings.Join(all, ", ")
+}
+
+// separator is what stands between a name and a value, or says that the value is an expression.
+func separator(c model.Condition, usual string) string {
+	if c.Pattern != "" {
+		return " matching "
+	}
+	return usual
+}
+
+// sampleOf is a value that meets a condition.
+func sampleOf(c model.Condition) string {
+	if c.Pattern != "" {
+		return regex.ExampleValue(c.Pattern)
+	}
+	return c.Value
 }
 
 // askedFor is what a request has that meets the conditions.
@@ -194,7 +211,7 @@ func askedFor(c *model.Conditions) match.Asked {
 		}
 		for _, v := range list {
 			if v.Name == name || source == model.CanaryHeader && strings.EqualFold(v.Name, name) {
-				return v.Value, true
+				return sampleOf(v), true
 			}
 		}
 		return "", false

@@ -19,7 +19,8 @@ import (
 //	KEY                     how long the key is that the list was made for
 //	ENTRY                   CONDITION+…>LENGTH:VALUE
 //	CONDITION               SOURCE COMPARE:NAME:VALUE without the blank, both texts in
-//	                        hexadecimal: me::474554, he:582d41:31, pr:2048:…
+//	                        hexadecimal: me::474554, he:582d41:31, pr:2048:…; expressions
+//	                        for values are followed by the longest: hr:582d41:…:2048
 //
 // The first entry decides whose conditions are all met; one without conditions is met.
 // If none is, the next shorter key does, and after all keys of a host those of its
@@ -67,16 +68,33 @@ func conditionsText(c *model.Conditions) string {
 	if c.Method != "" {
 		add(sourceMethod, equal, "", c.Method)
 	}
-	for _, h := range c.Headers {
-		add(string(model.CanaryHeader), equal, hex.EncodeToString([]byte(strings.ToLower(h.Name))), h.Value)
+	// Expressions come last, because they take the most.
+	for _, patterned := range []bool{false, true} {
+		for _, h := range c.Headers {
+			h.Name = strings.ToLower(h.Name)
+			if (h.Pattern != "") == patterned {
+				all = append(all, valueText(model.CanaryHeader, h))
+			}
+		}
+		for _, q := range c.Queries {
+			if (q.Pattern != "") == patterned {
+				all = append(all, valueText(model.CanaryQuery, q))
+			}
+		}
 	}
-	for _, q := range c.Queries {
-		add(string(model.CanaryQuery), equal, hex.EncodeToString([]byte(q.Name)), q.Value)
-	}
-	if c.Path != nil { // last, because it takes the most
+	if c.Path != nil {
 		add(sourcePath, expression, strconv.Itoa(c.Path.Longest), c.Path.Pattern)
 	}
 	return strings.Join(all, "+")
+}
+
+// valueText writes the condition on one header or parameter.
+func valueText(source model.CanarySource, c model.Condition) string {
+	compare, value, end := equal, c.Value, ""
+	if c.Pattern != "" {
+		compare, value, end = expression, c.Pattern, ":"+strconv.Itoa(c.Longest)
+	}
+	return string(source) + compare + ":" + hex.EncodeToString([]byte(c.Name)) + ":" + hex.EncodeToString([]byte(value)) + end
 }
 
 // ListSize returns how many bytes the entry of a claim takes in a list.
@@ -228,9 +246,9 @@ func (t Table) choose(text, path string, a *Asked) string {
 
 func (l *List) choose(path string, a *Asked) (value string, met bool) {
 	for _, e := range l.Entries {
-		all, long := metBy(e.Conditions, path, a)
-		if long {
-			return TooLong, true
+		all, instead := metBy(e.Conditions, path, a)
+		if instead != "" {
+			return instead, true
 		}
 		if all {
 			return e.Value, true
@@ -239,48 +257,68 @@ func (l *List) choose(path string, a *Asked) (value string, met bool) {
 	return "", false
 }
 
-// metBy reports whether all conditions of an entry are met, or whether the path is too long
-// to say so.
-func metBy(conditions, path string, a *Asked) (all, long bool) {
+// metBy reports whether all conditions of an entry are met, or what answers instead where a
+// text is too long to say so.
+func metBy(conditions, path string, a *Asked) (all bool, instead string) {
 	if conditions == "" {
-		return true, false
+		return true, ""
 	}
 	for text := range strings.SplitSeq(conditions, "+") {
-		f := strings.SplitN(text, ":", 3)
-		if len(f) != 3 || len(f[0]) != 2 {
-			return false, false
+		f := strings.SplitN(text, ":", 4)
+		if len(f) < 3 || len(f[0]) != 2 {
+			return false, ""
 		}
 		value, err := hex.DecodeString(f[2])
 		if err != nil {
-			return false, false
+			return false, ""
 		}
 		met := false
 		switch source := f[0][:1]; source {
 		case sourceMethod:
 			met = a != nil && a.Method == string(value)
 		case sourcePath:
-			most, _ := strconv.Atoi(f[1])
-			if len(path) > most {
-				return false, true
+			if tooLong(path, f[1]) {
+				return false, TooLong
 			}
 			met = regex.Match(string(value), path) != nil
 		default:
-			name, err := hex.DecodeString(f[1])
-			if err == nil && a != nil && a.Value != nil {
-				got, has := a.Value(model.CanarySource(source), string(name))
-				met = has && got == string(value)
-			}
+			met, instead = a.meets(f, string(value))
 		}
 		if !met {
-			return false, false
+			return false, instead
 		}
 	}
-	return true, false
+	return true, ""
+}
+
+func tooLong(text, longest string) bool {
+	most, _ := strconv.Atoi(longest)
+	return len(text) > most
+}
+
+// meets reports whether a header or parameter is as the fields of a condition say.
+func (a *Asked) meets(f []string, value string) (met bool, instead string) {
+	name, err := hex.DecodeString(f[1])
+	if err != nil || a == nil || a.Value == nil {
+		return false, ""
+	}
+	got, has := a.Value(model.CanarySource(f[0][:1]), string(name))
+	switch {
+	case !has:
+		return false, ""
+	case f[0][1:] != expression || len(f) != 4:
+		return got == value, ""
+	case !tooLong(got, f[3]):
+		return regex.Match(value, got) != nil, ""
+	case f[0][:1] == string(model.CanaryHeader):
+		return false, TooLarge
+	}
+	return false, TooLong
 }
 
 // ByConditions compares claims of one key by which is asked first: expressions before
 // paths, the longer one first; then those with a method, with more headers, with more
-// parameters; then the older claim.
+// parameters; then those with fewer expressions for these; then the older claim.
 func ByConditions(a, b *model.Claim) int {
 	x, y := a.Conditions, b.Conditions
 	if x == nil {
@@ -300,6 +338,16 @@ func ByConditions(a, b *model.Claim) int {
 		cmp.Compare(min(len(y.Method), 1), min(len(x.Method), 1)),
 		cmp.Compare(len(y.Headers), len(x.Headers)),
 		cmp.Compare(len(y.Queries), len(x.Queries)),
+		cmp.Compare(patterned(x), patterned(y)),
 		model.ByAge(a, b),
 	)
+}
+
+// patterned counts the headers and parameters that are compared with an expression.
+func patterned(c *model.Conditions) int {
+	n, _ := c.Expressions()
+	if c.Path != nil {
+		n--
+	}
+	return n
 }

@@ -110,7 +110,7 @@ func TestLists(t *testing.T) {
 // FuzzParseList: whatever stands in a map, it is read or not, and what is read means the
 // same when it is written again.
 func FuzzParseList(f *testing.F) {
-	for _, seed := range []string{"?e4;me::474554>2:ab>1:c", "?w9;>0:", "?", "?e;", "?e1;x", "?a1;>99999999999999999999:x", "?e1;pr:1:5c>1:", "?e-1;>1:a", "?e01;>1:a"} {
+	for _, seed := range []string{"?e4;me::474554>2:ab>1:c", "?e4;hr:61:5c41:2+qr:62:5c41:x>2:ab", "?w9;>0:", "?", "?e;", "?e1;x", "?a1;>99999999999999999999:x", "?e1;pr:1:5c>1:", "?e-1;>1:a", "?e01;>1:a"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

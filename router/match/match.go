@@ -50,6 +50,8 @@ const (
 	// TooLong answers 414. No table has it: it is the answer to a path that is longer than
 	// what an expression is compared with that could be for it.
 	TooLong = "!414"
+	// TooLarge answers 431, as TooLong does, for a header that is longer.
+	TooLarge = "!431"
 )
 
 // RedirectStatuses are the statuses that a redirect to https may have.

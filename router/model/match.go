@@ -21,8 +21,7 @@ type Match struct {
 type Conditions struct {
 	// Method is empty for any.
 	Method string
-	// Headers and Queries are values that single headers and parameters of the URL
-	// must have.
+	// Headers and Queries are what single headers and parameters of the URL must have.
 	Headers, Queries []Condition
 	// Path is an expression that the path must match, or nil. The Path of the claim is
 	// then the text that all of these paths begin with.
@@ -30,7 +29,16 @@ type Conditions struct {
 }
 
 // Condition is the value that one header or parameter must have.
-type Condition struct{ Name, Value string }
+type Condition struct {
+	// Value is the value, or an expression as the object has it.
+	Name, Value string
+	// Pattern is the expression as it is applied (regex.Pattern.Text), or empty where the
+	// value must be equal.
+	Pattern string
+	// Longest and Certain are those of the expression, as of one for paths.
+	Longest int
+	Certain bool
+}
 
 // PathExpression is a regular expression that is compared with paths.
 type PathExpression struct {
@@ -49,6 +57,30 @@ func (m *Match) Expression() *PathExpression {
 		return nil
 	}
 	return m.Conditions.Path
+}
+
+// Expressions counts the expressions of conditions, and those of them that are not certain.
+func (c *Conditions) Expressions() (all, uncertain int) {
+	if c == nil {
+		return 0, 0
+	}
+	count := func(certain bool) {
+		all++
+		if !certain {
+			uncertain++
+		}
+	}
+	if c.Path != nil {
+		count(c.Path.Certain)
+	}
+	for _, list := range [][]Condition{c.Headers, c.Queries} {
+		for i := range list {
+			if list[i].Pattern != "" {
+				count(list[i].Certain)
+			}
+		}
+	}
+	return all, uncertain
 }
 
 // Equal reports whether two claims have the same conditions.

@@ -68,7 +68,7 @@ func (p *patternShares) set(key model.Object, claims []*model.Claim, bound int) 
 }
 
 func asksForPattern(c *model.Claim) bool {
-	if c.Expression() != nil {
+	if n, _ := c.Conditions.Expressions(); n > 0 {
 		return true
 	}
 	p := c.Backend.Policy()

@@ -8,6 +8,15 @@ import (
 // Example returns a short path that an expression as Pattern.Text has it matches, or "" if
 // none was found.
 func Example(text string) string {
+	path := ExampleValue(text)
+	if strings.Contains(path, " ") {
+		return ""
+	}
+	return path
+}
+
+// ExampleValue is Example for values of headers and parameters.
+func ExampleValue(text string) string {
 	e, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return ""
@@ -26,7 +35,7 @@ func example(b *strings.Builder, e *syntax.Regexp) {
 		b.WriteString(string(e.Rune))
 	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		s, _ := bytesOf(e)
-		for _, c := range []byte("xabcdefghijklmnopqrstuvwyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ/-_.~!$&'()*+,:=@") {
+		for _, c := range []byte("xabcdefghijklmnopqrstuvwyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ/-_.~!$&'()*+,:=@ ") {
 			if s.has(c) {
 				b.WriteByte(c)
 				return

@@ -1,5 +1,5 @@
-// Package regex decides which regular expressions of users are applied to paths, and
-// writes them in a form that means the same to Go and to HAProxy's PCRE2. It is pure.
+// Package regex decides which regular expressions of users are applied to paths and to
+// values of headers and parameters, and writes them in a form that means the same to Go and to HAProxy's PCRE2. It is pure.
 //
 // An expression is one of RE2. It is applied at the beginning of a path, to its bytes:
 // Go does so by reading each byte as a character (Match). PCRE2 tries all ways through an
@@ -39,15 +39,20 @@ type BacktracksError struct{ Message string }
 
 func (e BacktracksError) Error() string { return e.Message }
 
-// Parse reads an expression of RE2.
+// Parse reads an expression of RE2 for paths.
 func Parse(text string) (*Pattern, error) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return nil, errors.New("must consist of visible ASCII characters, as paths do")
+	}
+	return parse(text)
+}
+
+func parse(text string) (*Pattern, error) {
 	switch {
 	case text == "":
 		return nil, errors.New("must not be empty")
 	case len(text) > MaxBytes:
 		return nil, fmt.Errorf("must be at most %d bytes long", MaxBytes)
-	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return nil, errors.New("must consist of visible ASCII characters, as paths do")
 	}
 	e, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {

@@ -48,11 +48,11 @@ func (u *universe) rule(n int) portal.Rule {
 	c := &model.Conditions{Method: pick(u, []string{"", "", "GET", "PUT"})}
 	for _, name := range []string{"X-A", "x-b"} {
 		if u.IntN(3) == 0 {
-			c.Headers = append(c.Headers, model.Condition{Name: name, Value: pick(u, []string{"1", "2", "a b;>+"})})
+			c.Headers = append(c.Headers, u.condition(name, []string{"1", "2", "a b;>+"}))
 		}
 	}
 	if u.IntN(3) == 0 {
-		c.Queries = append(c.Queries, model.Condition{Name: "q", Value: pick(u, []string{"1", "a b"})})
+		c.Queries = append(c.Queries, u.condition("q", []string{"1", "a b"}))
 	}
 	if u.IntN(4) == 0 {
 		text := pick(u, somePatterns)
@@ -64,6 +64,22 @@ func (u *universe) rule(n int) portal.Rule {
 	r.Conditions = c
 	return r
 }
+
+// condition makes a random condition on a header or parameter.
+func (u *universe) condition(name string, values []string) model.Condition {
+	c := model.Condition{Name: name, Value: pick(u, values)}
+	if u.IntN(2) == 0 {
+		c.Value = pick(u, someValuePatterns)
+		e, err := regex.ParseValue(c.Value)
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		c.Pattern, c.Longest, c.Certain = e.Pattern, min(e.Longest, 30), e.Certain
+	}
+	return c
+}
+
+var someValuePatterns = []string{"1|2", "[0-9]+", "a .*", ".*", ".*;>.", `[^1]*`, `(?i)A B.*`, "(?:)", `\x00?b`, "^2$"}
 
 // TestConditions: random claims with conditions, beside Routes with expressions that come
 // and go, some of which protect: HAProxy decides random requests as the tables do.
@@ -118,9 +134,9 @@ func (u *universe) conditionedRequest() string {
 	long := "/foo/barrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"
 	line := fmt.Sprintf("%s http://%s/ target=%s", pick(u, []string{"GET", "PUT", "POST"}), pick(u, []string{"a.p.test", "x.p.test", "p.test"}),
 		pick(u, append([]string{long}, append(otherPaths, somePaths[1:]...)...)))
-	line += pick(u, []string{"", "?q=1", "?q=a%20b", "?p=1&q=a+b&q=1"})
+	line += pick(u, []string{"", "?q=1", "?q=a%20b", "?p=1&q=a+b&q=1", "?q=", "?q", "?q=%00b", "?q=%0a1", "?q=%ff", "?q=" + strings.Repeat("1", 40)})
 	for _, h := range []string{"X-A", "X-B"} {
-		line += pick(u, []string{"", " h:" + h + "=1", " h:" + h + "=2", fmt.Sprintf(` h:%s="a b;>+"`, h), " h:" + h + "=1 h:" + h + "=2"})
+		line += pick(u, []string{"", " h:" + h + "=1", " h:" + h + "=2", fmt.Sprintf(` h:%s="a b;>+"`, h), " h:" + h + "=1 h:" + h + "=2", " h:" + h + "=", fmt.Sprintf(" h:%s=%s", h, strings.Repeat("2", 40))})
 	}
 	return line
 }

@@ -240,6 +240,8 @@ func (d decision) page() int {
 		return http.StatusMisdirectedRequest
 	case match.TooLong:
 		return http.StatusRequestURITooLong
+	case match.TooLarge:
+		return http.StatusRequestHeaderFieldsTooLarge
 	}
 	return http.StatusNotFound
 }

@@ -179,7 +179,7 @@ func (d decision) atSlot(slot int, k *core, res response) error {
 		}
 		return nil
 	}
-	want, is := map[string]int{"!none": 404, "!500": 500, "!414": 414, "!400": 400}[d.value]
+	want, is := map[string]int{"!none": 404, "!500": 500, "!414": 414, "!431": 431, "!400": 400}[d.value]
 	if !is {
 		return d.exactly(res)
 	}

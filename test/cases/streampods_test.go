@@ -21,18 +21,24 @@ import (
 // explainer is what kubectl fairlead would see.
 func (b *streamBed) explainer(t *testing.T) *explain.Snapshot {
 	t.Helper()
+	return explainerOf(t, b.core.cluster)
+}
+
+// explainerOf is explain for the objects of a cluster.
+func explainerOf(t *testing.T, m *memory) *explain.Snapshot {
+	t.Helper()
 	o := explain.NewObjects()
 	o.Add(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "fairlead"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayapi.ControllerName}})
-	for _, all := range b.core.cluster.gateways {
+	for _, all := range m.gateways {
 		o.Add(all)
 	}
-	for _, s := range b.core.cluster.services {
+	for _, s := range m.services {
 		o.Add(s)
 	}
-	for _, s := range b.core.cluster.slices {
+	for _, s := range m.slices {
 		o.Add(s)
 	}
-	for _, s := range b.core.cluster.secrets {
+	for _, s := range m.secrets {
 		o.Add(s)
 	}
 	w, err := explain.NewSnapshot(o, explain.Options{Router: "default", Now: time.Now()})

@@ -43,24 +43,40 @@ func (b *builder) match(m *gatewayv1.HTTPRouteMatch, field string) model.Match {
 	}
 	for i, h := range m.Headers {
 		at := fmt.Sprintf("%s.headers[%d]", field, i)
-		if h.Type != nil && *h.Type != gatewayv1.HeaderMatchExact {
-			b.unsupported(at+".type", "only Exact is served")
-		}
 		if !model.HeaderName(string(h.Name)) {
 			b.unsupported(at+".name", "is not the name of a header")
 		}
-		c.Headers = first(c.Headers, model.Condition{Name: strings.ToLower(string(h.Name)), Value: h.Value})
+		c.Headers = first(c.Headers, b.value(model.Condition{Name: strings.ToLower(string(h.Name)), Value: h.Value}, deref(h.Type), at))
 	}
 	for i, q := range m.QueryParams {
-		if q.Type != nil && *q.Type != gatewayv1.QueryParamMatchExact {
-			b.unsupported(fmt.Sprintf("%s.queryParams[%d].type", field, i), "only Exact is served")
-		}
-		c.Queries = first(c.Queries, model.Condition{Name: string(q.Name), Value: q.Value})
+		c.Queries = first(c.Queries, b.value(model.Condition{Name: string(q.Name), Value: q.Value}, deref(q.Type), fmt.Sprintf("%s.queryParams[%d]", field, i)))
 	}
 	if c.Method != "" || c.Headers != nil || c.Queries != nil || c.Path != nil {
 		out.Conditions = &c
 	}
 	return out
+}
+
+// value reads what a header or parameter must be: a value, or an expression of some. Types of
+// both have the same names.
+func (b *builder) value(c model.Condition, kind, at string) model.Condition {
+	switch gatewayv1.HeaderMatchType(kind) {
+	case "", gatewayv1.HeaderMatchExact:
+		return c
+	case gatewayv1.HeaderMatchRegularExpression:
+		e, err := regex.ParseValue(c.Value)
+		if err != nil {
+			b.unsupported(at+".value", err.Error())
+			return c
+		}
+		c.Pattern, c.Longest, c.Certain = e.Pattern, e.Longest, e.Certain
+		if b.past.Unpatterned {
+			b.unpatterned(at + ".value")
+		}
+		return c
+	}
+	b.unsupported(at+".type", "must be Exact or RegularExpression")
+	return c
 }
 
 // first adds a condition, unless there is one of the same name: the first one counts.

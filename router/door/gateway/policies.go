@@ -53,7 +53,7 @@ func (b *builder) readPolicies(r *rule, s *policy.Selection, n int) *policies {
 	p.effective = e
 	p.spec.Apply(e)
 	p.spec.LeaveOwn(e)
-	if slices.ContainsFunc(r.matches, func(m model.Match) bool { return m.Expression() != nil }) {
+	if slices.ContainsFunc(r.matches, func(m model.Match) bool { n, _ := m.Conditions.Expressions(); return n > 0 }) {
 		s.BoundPath(e, b.result.Object, fmt.Sprintf("spec.rules[%d].matches", r.index))
 	}
 	name := fmt.Sprintf("%03d%s", r.index, p.suffix)

@@ -81,11 +81,11 @@ func rewrite(p *gatewayv1.HTTPPathModifier, m *model.Match) *model.Rewrite {
 	return &model.Rewrite{Strip: len(strings.TrimRight(m.Path, "/")), To: strings.TrimRight(to, "/"), Empty: cmp.Or(to, "/")}
 }
 
-func deref(s *string) string {
+func deref[T ~string](s *T) string {
 	if s == nil {
 		return ""
 	}
-	return *s
+	return string(*s)
 }
 
 // escaped writes a path so that it is one field of a record, and has no meaning of its own

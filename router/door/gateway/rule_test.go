@@ -99,7 +99,8 @@ matches:
 - {path: {value: /a/}}
 - {path: {type: Exact, value: /a/}}
 - {path: {type: RegularExpression, value: "/v[0-9]+/x"}}
-- {method: POST, headers: [{name: X-A, value: "1"}, {name: x-a, value: "2"}], queryParams: [{name: Q, value: v}]}`))).route(t, "ns", "r")
+- {method: POST, headers: [{name: X-A, value: "1"}, {name: x-a, value: "2"}], queryParams: [{name: Q, value: v}]}
+- {headers: [{name: X-A, value: "a b|c", type: RegularExpression}, {name: x-a, value: "2"}], queryParams: [{name: Q, value: "v.*w", type: RegularExpression}]}`))).route(t, "ns", "r")
 	var got []model.Match
 	for _, c := range res.Claims {
 		got = append(got, c.Match)
@@ -109,6 +110,10 @@ matches:
 		{Path: "/a/", Exact: true},
 		{Path: "/v", Conditions: &model.Conditions{Path: got[2].Conditions.Path}},
 		{Conditions: &model.Conditions{Method: "POST", Headers: []model.Condition{{Name: "x-a", Value: "1"}}, Queries: []model.Condition{{Name: "Q", Value: "v"}}}},
+		{Conditions: &model.Conditions{
+			Headers: []model.Condition{{Name: "x-a", Value: "a b|c", Pattern: `\A(?:(?:a\x20b|c)\z)`, Longest: 2048, Certain: true}},
+			Queries: []model.Condition{{Name: "Q", Value: "v.*w", Pattern: `\A(?:v[^\x0a]*w\z)`, Longest: 256}},
+		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -125,9 +130,15 @@ func TestRefused(t *testing.T) {
 		{`matches: [{path: {value: "/a b"}}]`, "spec.rules[0].matches[0].path.value"},
 		{"matches: [{path: {type: Odd, value: /a}}]", "spec.rules[0].matches[0].path.type"},
 		{`matches: [{path: {type: RegularExpression, value: "("}}]`, "spec.rules[0].matches[0].path.value"},
-		{"matches: [{headers: [{name: a, value: b, type: RegularExpression}]}]", "spec.rules[0].matches[0].headers[0].type"},
+		{"matches: [{headers: [{name: a, value: b, type: Odd}]}]", "spec.rules[0].matches[0].headers[0].type"},
+		{`matches: [{headers: [{name: a, value: "a)|(?:b", type: RegularExpression}]}]`, "spec.rules[0].matches[0].headers[0].value"},
+		{`matches: [{headers: [{name: a, value: "(a+)+x", type: RegularExpression}]}]`, "spec.rules[0].matches[0].headers[0].value"},
+		{`matches: [{headers: [{name: a, value: "a\nb", type: RegularExpression}]}]`, "spec.rules[0].matches[0].headers[0].value"},
+		{`matches: [{headers: [{name: a, value: "\\pL", type: RegularExpression}]}]`, "spec.rules[0].matches[0].headers[0].value"},
+		{`matches: [{headers: [{name: a, value: "` + strings.Repeat("a", 513) + `", type: RegularExpression}]}]`, "spec.rules[0].matches[0].headers[0].value"},
+		{`matches: [{queryParams: [{name: a, value: "(?=b)", type: RegularExpression}]}]`, "spec.rules[0].matches[0].queryParams[0].value"},
 		{`matches: [{headers: [{name: "a b", value: b}]}]`, "spec.rules[0].matches[0].headers[0].name"},
-		{"matches: [{queryParams: [{name: a, value: b, type: RegularExpression}]}]", "spec.rules[0].matches[0].queryParams[0].type"},
+		{"matches: [{queryParams: [{name: a, value: b, type: Odd}]}]", "spec.rules[0].matches[0].queryParams[0].type"},
 		{"matches: [{method: a b}]", "spec.rules[0].matches[0].method"},
 		{"filters: [{type: ExtensionRef}]", "spec.rules[0].filters[0].type"},
 		{"filters: [{type: RequestMirror}]", "spec.rules[0].filters[0]"},
