@@ -96,16 +96,28 @@ local function hand(dir, copy)
   end
 end
 
-local usualBody = { POST = true, PUT = true, PATCH = true }
+-- untold returns the body of a request that does not say its length. HTTP/2 need not say that
+-- there is one, and its end is known once it is there: calls of gRPC have a message.
+local function untold(txn, most)
+  if txn.f:req_ver() < "2" then
+    return txn.f:req_fhdr("transfer-encoding") == nil and "" or nil
+  end
+  for i = 0, bodyWait do
+    if txn.f:internal_htx_has_eom() == 1 then
+      local text = txn.f:req_body() or ""
+      return #text <= most and text or nil
+    elseif i < bodyWait then
+      core.msleep(1)
+    end
+  end
+end
 
--- body returns the body of a request, or nil if it is not there in time. One without a
--- length, or that waits to be asked for, never is.
+-- body returns the body of a request, or nil if it is not there in time. One that waits to
+-- be asked for never is.
 local function body(txn, most)
   local length = tonumber(txn.f:req_fhdr("content-length") or "")
   if not length then
-    -- HTTP/2 need not say that there is a body.
-    local silent = txn.f:req_ver() >= "2" and usualBody[txn.f:method()]
-    return txn.f:req_fhdr("transfer-encoding") == nil and not silent and "" or nil
+    return untold(txn, most)
   end
   if length > most or length > 0 and txn.f:req_fhdr("expect") then
     return nil

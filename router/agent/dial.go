@@ -93,8 +93,16 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 // longestHeaders bounds the headers of another server's answer.
 const longestHeaders = 32 << 10
 
-// transport makes connections for all policies with the same CA.
-func (d *dialer) transport(ca string) (*http.Transport, error) {
+// transportKey is what policies have in common that share connections: the CA, and whether
+// HTTP/2 is spoken, without TLS too.
+type transportKey struct {
+	ca    string
+	http2 bool
+}
+
+// transport makes connections for all policies with the same key.
+func (d *dialer) transport(key transportKey) (*http.Transport, error) {
+	ca := key.ca
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
 		config.RootCAs = x509.NewCertPool()
@@ -102,28 +110,34 @@ func (d *dialer) transport(ca string) (*http.Transport, error) {
 			return nil, errors.New("the CA has no certificate")
 		}
 	}
-	return &http.Transport{
+	t := &http.Transport{
 		DialContext: d.dial, TLSClientConfig: config, Proxy: nil, DisableCompression: true,
 		MaxResponseHeaderBytes: longestHeaders, MaxIdleConns: 256, MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second,
 		TLSHandshakeTimeout: 2 * time.Second, ResponseHeaderTimeout: 5 * time.Second,
-	}, nil
+	}
+	if key.http2 {
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP2(true)
+		t.Protocols.SetUnencryptedHTTP2(true)
+	}
+	return t, nil
 }
 
 // noRedirects leaves a redirect to the one who asks.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// transport returns connections for a CA. Policies with the same CA share them.
-func (e *Engine) transport(ca string) (*http.Transport, error) {
-	if t := e.transports[ca]; t != nil {
+// transport returns connections for a key, which policies share.
+func (e *Engine) transport(key transportKey) (*http.Transport, error) {
+	if t := e.transports[key]; t != nil {
 		return t, nil
 	}
 	if len(e.transports) >= mostTransports {
 		// Those of CAs that no policy has any more end with their idle connections.
 		clear(e.transports)
 	}
-	t, err := e.dialer.transport(ca)
+	t, err := e.dialer.transport(key)
 	if err == nil {
-		e.transports[ca] = t
+		e.transports[key] = t
 	}
 	return t, err
 }

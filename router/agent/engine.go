@@ -85,7 +85,7 @@ type Engine struct {
 	shown     *peers.Certificates
 
 	swapping   sync.Mutex
-	transports map[string]*http.Transport
+	transports map[transportKey]*http.Transport
 }
 
 // world is a snapshot that requests are decided by. It does not change.
@@ -115,7 +115,7 @@ func New(o Options) *Engine {
 		slots:  newSlots(o.Slots), mirrors: newSlots(mirrorSlots), hashes: newHashPool(o.HashWorkers, o.Now, o.Metrics), failures: newFailures(o.Now),
 		shared: sharedRenewals{o.Renewals}, ended: newEndedSessions(o.Ended), documents: documents(o.Documents), servers: newAuthServers(),
 		providers: newCollection[provider](), renewals: newCache(mostRenewals, mostBytes/2, renewal.bytes, o.Now, o.Metrics.cache),
-		keys: newKeySets(o.Now), dialer: &dialer{special: o.Special}, transports: map[string]*http.Transport{},
+		keys: newKeySets(o.Now), dialer: &dialer{special: o.Special}, transports: map[transportKey]*http.Transport{},
 		member: o.Member, worker: o.Worker,
 	}
 	_, _ = rand.Read(e.secret) // it never fails

@@ -77,7 +77,7 @@ func (e *Engine) newExternal(x *snapshot.External) (*external, error) {
 	if err := m.readSignIn(x.SignIn); err != nil {
 		return nil, err
 	}
-	transport, err := e.transport(x.CA)
+	transport, err := e.transport(transportKey{ca: x.CA})
 	if err != nil {
 		return nil, fmt.Errorf("external: %w", err)
 	}

@@ -23,7 +23,7 @@ type fetcher struct {
 }
 
 func (e *Engine) newFetcher(ca, group string) (*fetcher, error) {
-	transport, err := e.transport(ca)
+	transport, err := e.transport(transportKey{ca: ca})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ type mirror struct {
 	url       *url.URL
 	endpoints endpoints
 	client    *http.Client
+	http2     bool
 	host      string
 	set       []Header
 	// without are plain names of headers that are not copied.
@@ -59,7 +61,7 @@ func (e *Engine) newMirror(s *snapshot.Mirror) (*mirror, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "" || strings.Trim(u.Path, "/") != "" {
 		return nil, errors.New("mirror: not a URL of http or https with a host and no path")
 	}
-	m := &mirror{url: u, endpoints: endpoints{s.Endpoints, s.ByEndpoints, new(atomic.Uint32)}, host: s.Host, most: max(int64(s.MaxInFlight), 1)}
+	m := &mirror{url: u, endpoints: endpoints{s.Endpoints, s.ByEndpoints, new(atomic.Uint32)}, http2: s.HTTP2, host: s.Host, most: max(int64(s.MaxInFlight), 1)}
 	for _, h := range s.Set {
 		if !spop.ValidName(h.Name) || !spop.ValidValue(h.Value) {
 			return nil, fmt.Errorf("mirror: %q is not a header", h.Name)
@@ -78,7 +80,7 @@ func (e *Engine) newMirror(s *snapshot.Mirror) (*mirror, error) {
 		return nil, fmt.Errorf("mirror: more than %d headers", mostNames)
 	}
 	slices.Sort(m.without)
-	transport, err := e.transport("")
+	transport, err := e.transport(transportKey{http2: s.HTTP2})
 	if err != nil {
 		return nil, fmt.Errorf("mirror: %w", err)
 	}
@@ -143,7 +145,7 @@ func (e *Engine) copyTo(ctx context.Context, p *policy, to *mirror, m *mirrorMes
 		defer to.inflight.Add(-1)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mirrorTime)
 		defer cancel()
-		switch err := to.send(context.WithValue(ctx, endpointsKey{}, to.endpoints), m, withBody); {
+		switch err := to.send(ctx, m, withBody); {
 		case err == nil:
 			e.metrics.mirrorSent.Inc()
 		case errors.Is(err, ErrForbidden):
@@ -156,9 +158,17 @@ func (e *Engine) copyTo(ctx context.Context, p *policy, to *mirror, m *mirrorMes
 
 // send sends a copy and drops the answer.
 func (to *mirror) send(ctx context.Context, m *mirrorMessage, withBody bool) error {
-	r, err := to.newRequest(ctx, m, withBody)
+	pods := to.endpoints
+	if to.http2 && len(pods.list) > 1 { // or one connection would have all copies, to one pod
+		at := pods.list[int(pods.turn.Add(1))%len(pods.list)]
+		pods.list = []netip.AddrPort{at}
+	}
+	r, err := to.newRequest(context.WithValue(ctx, endpointsKey{}, pods), m, withBody)
 	if err != nil {
 		return err
+	}
+	if to.http2 && len(pods.list) == 1 {
+		r.URL.Host = pods.list[0].String() // connections are kept by it
 	}
 	answer, err := to.client.Do(r)
 	if err != nil {
@@ -189,6 +199,10 @@ func (to *mirror) newRequest(ctx context.Context, m *mirrorMessage, withBody boo
 	}
 	for n, v := range m.headers.All() {
 		plain := plainName(n)
+		if to.http2 && plain == "te" && string(v) == "trailers" {
+			r.Header.Set("Te", "trailers")
+			continue
+		}
 		if _, without := slices.BinarySearch(to.without, plain); without || plain == "content-length" || plain != "content-type" && plain != "content-encoding" && ofConnection(plain) {
 			continue
 		}

@@ -51,6 +51,8 @@ type Input struct {
 	// MayAsk reports whether the router may ask a host for the owner of Spec; nil if it may
 	// ask each.
 	MayAsk func(host string) bool
+	// Calls says that requests are calls of gRPC: copies of them have their message.
+	Calls bool
 	// Bundle reads the certificates of authorities; if it is nil, there is no knowing.
 	Bundle func(text string) (*model.CA, error)
 	// Key is what hashes of API keys are made with, in base64.

@@ -24,6 +24,9 @@ func CompileMirror(in Input, m *v1alpha1.Mirror) (*model.Mirror, []Problem) {
 		t := &m.Targets[i]
 		field := fmt.Sprintf("targets[%d]", i)
 		to := model.MirrorTarget{Body: int(t.BodyBytes)}
+		if in.Calls {
+			to.Body = policy.MostMirrorBody
+		}
 		var err error
 		if to.Share, _, err = policy.MirrorShare(t); err != nil {
 			continue // which policy.Compile says
@@ -61,6 +64,8 @@ type Copies struct {
 	Namespace, Service string
 	Port               int32
 	Endpoints          []netip.AddrPort
+	// HTTP2 says that the pods speak it.
+	HTTP2 bool
 	// Share is in hundredths of a percent.
 	Share int
 }
@@ -74,7 +79,7 @@ func MirrorTo(route model.Object, rule string, of []Copies) (*model.Mirror, erro
 		out.Targets = append(out.Targets, model.MirrorTarget{Share: to.Share, Body: policy.MostMirrorBody, To: "Service " + to.Namespace + "/" + to.Service})
 		c.out.Mirrors = append(c.out.Mirrors, snapshot.Mirror{
 			URL:       fmt.Sprintf("http://%s.%s.svc:%d", to.Service, to.Namespace, to.Port),
-			Endpoints: to.Endpoints, ByEndpoints: true, MaxInFlight: (policy.MirrorInFlight(&v1alpha1.MirrorTarget{}) + 1) / 2,
+			Endpoints: to.Endpoints, ByEndpoints: true, HTTP2: to.HTTP2, MaxInFlight: (policy.MirrorInFlight(&v1alpha1.MirrorTarget{}) + 1) / 2,
 		})
 	}
 	c.methods = []string{out.String()}
@@ -90,7 +95,7 @@ func MirrorTo(route model.Object, rule string, of []Copies) (*model.Mirror, erro
 // is named.
 func (c *compiler) mirrorTarget(field string, t *v1alpha1.MirrorTarget) (*snapshot.Mirror, bool) {
 	// One router has two workers.
-	out := &snapshot.Mirror{Host: t.HostHeader, MaxInFlight: (policy.MirrorInFlight(t) + 1) / 2}
+	out := &snapshot.Mirror{HTTP2: c.in.Calls, Host: t.HostHeader, MaxInFlight: (policy.MirrorInFlight(t) + 1) / 2}
 	if h := t.Headers; h != nil {
 		for _, s := range h.Set {
 			out.Set = append(out.Set, snapshot.Header{Name: string(s.Name), Value: s.Value})

@@ -107,6 +107,8 @@ type Mirror struct {
 	URL         string           `json:"url"`
 	Endpoints   []netip.AddrPort `json:"endpoints,omitempty"`
 	ByEndpoints bool             `json:"byEndpoints,omitempty"`
+	// HTTP2 has copies sent by HTTP/2, without TLS too, as calls of gRPC need it.
+	HTTP2 bool `json:"http2,omitempty"`
 	// Host is the Host header; empty for that of the request.
 	Host string `json:"host,omitempty"`
 	// Set and Remove change headers. Keep has Authorization and Cookie where these are

@@ -127,7 +127,7 @@ func TestGRPCRefused(t *testing.T) {
 		{"matches: [{headers: [{name: a, value: \"(a*)*\", type: RegularExpression}]}]", "spec.rules[0].matches[0].headers[0].value"},
 		{"filters: [{type: ExtensionRef}]", "spec.rules[0].filters[0].type"},
 		{"filters: [{type: URLRewrite}]", "spec.rules[0].filters[0]"},
-		{"filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, port: 80}}}]", "spec.rules[0].filters[0].requestMirror"},
+		{"filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, port: 80}, percent: 101}}]", "spec.rules[0].filters[0].requestMirror"},
 		{"filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: Host, value: a}]}}]", "spec.rules[0].filters[0].requestHeaderModifier.set[0].name"},
 		{"sessionPersistence: {}", "spec.rules[0].sessionPersistence"},
 		{"backendRefs: [{name: web, port: 80, filters: [{type: ResponseHeaderModifier}]}]", "spec.rules[0].backendRefs[0].filters[0].type"},
@@ -139,6 +139,20 @@ func TestGRPCRefused(t *testing.T) {
 		if accepted := condition(res.Parents[0].Conditions, "Accepted"); accepted != "False UnsupportedValue" {
 			t.Errorf("%s: Accepted %s", test.rule, accepted)
 		}
+	}
+}
+
+// TestGRPCMirror: copies of calls have their message, and go by HTTP/2.
+func TestGRPCMirror(t *testing.T) {
+	t.Parallel()
+	const mirror = "filters: [{type: RequestMirror, requestMirror: {backendRef: {name: web, port: 80}}}]\nbackendRefs: [{name: web, port: 80}]"
+	res := newCluster(t, manifests(web, plainGateway, grpcRule(mirror))).grpcRoute(t, "ns", "r")
+	if len(res.Claims) != 1 {
+		t.Fatalf("findings %v", res.Findings)
+	}
+	m := res.Claims[0].Backend.Policy().Mirror
+	if m == nil || !strings.Contains(m.Agent.Policy, `"http2":true`) || m.Targets[0].Body != 16384 || m.Targets[0].Share != 10000 {
+		t.Errorf("mirror %+v", m)
 	}
 }
 

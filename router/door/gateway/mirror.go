@@ -15,16 +15,8 @@ const everyRequest = 10000
 
 // addMirror reads a filter that has requests copied. A reference that cannot be used gets no
 // copies, and keeps no request from its pod.
-// mirrorLack is why no copies can be sent, or empty.
-func (b *builder) mirrorLack() string {
-	if b.grpc() {
-		return "copies are HTTP/1.1, and gRPC is not"
-	}
-	return b.settings.AgentLack()
-}
-
 func (b *builder) addMirror(out *filters, f *gatewayv1.HTTPRequestMirrorFilter, at string) {
-	if why := b.mirrorLack(); why != "" {
+	if why := b.settings.AgentLack(); why != "" {
 		b.unsupported(at, why)
 		return
 	}
@@ -48,10 +40,7 @@ func (b *builder) addMirror(out *filters, f *gatewayv1.HTTPRequestMirrorFilter, 
 		to.Namespace = string(*f.BackendRef.Namespace)
 	}
 	for i := range endpoints {
-		if endpoints[i].H2C {
-			b.unsupported(at+".backendRef", "names a port for HTTP/2; copies are HTTP/1.1")
-			return
-		}
+		to.HTTP2 = to.HTTP2 || endpoints[i].H2C
 		if !endpoints[i].Idle {
 			to.Endpoints = append(to.Endpoints, endpoints[i].Address)
 		}

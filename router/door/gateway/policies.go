@@ -221,13 +221,13 @@ func (b *builder) mirrorBy(p *policies, name string) {
 	if m == nil {
 		return
 	}
-	if why := b.mirrorLack(); why != "" {
+	if why := b.settings.AgentLack(); why != "" {
 		p.leave(policy.GroupMirror, "", why, policy.EffectNoMirror)
 		return
 	}
 	refs := b.references(p, policy.GroupMirror, p.spec.MirrorIn)
 	out, problems := authentication.CompileMirror(authentication.Input{
-		Route: b.result.Object, Rule: name, Namespace: refs.Namespace, References: refs, MayAsk: p.mayAsk(p.spec.MirrorIn),
+		Route: b.result.Object, Rule: name, Namespace: refs.Namespace, References: refs, MayAsk: p.mayAsk(p.spec.MirrorIn), Calls: b.grpc(),
 	}, m)
 	for _, problem := range problems {
 		p.leave(policy.GroupMirror, problem.Field, problem.Message, policy.EffectNoMirror)
