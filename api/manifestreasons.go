@@ -19,6 +19,9 @@ const (
 	// ReasonOpenPath: the route is open to all clients around a path that another
 	// route of the host protects.
 	ReasonOpenPath Reason = "OpenPath"
+	// ReasonHostOnTwoDoors: Routes or Ingresses have the host at the router's own addresses,
+	// and routes of a Gateway have it at the Gateway's.
+	ReasonHostOnTwoDoors Reason = "HostOnTwoDoors"
 )
 
 func manifestRemedies() map[Reason]Remedy {
@@ -57,6 +60,11 @@ func manifestRemedies() map[Reason]Remedy {
 			Severity: SeverityInfo,
 			Cause:    "the route is open to all clients around a path that another route of its host protects",
 			Remedy:   "make sure that the pods of the open route do not serve the protected path, or protect the open route as well",
+		},
+		ReasonHostOnTwoDoors: {
+			Severity: SeverityInfo,
+			Cause:    "a Route or an Ingress has the host at the router's own addresses, and a route of a Gateway has it at the Gateway's",
+			Remedy:   "let DNS lead the name to one of them, give external-dns one source for it, and remove the other object once no client comes that way",
 		},
 	}
 }

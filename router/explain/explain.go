@@ -35,6 +35,7 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 	s.answer(e, d, r, c)
 	e.Others = s.others(d, r, c)
 	s.addNotes(e, r, c)
+	s.otherDoors(e)
 	if !e.Served && d.value == "" {
 		s.nothingMatches(e, r)
 	}

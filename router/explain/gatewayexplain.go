@@ -59,6 +59,7 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 		}
 	}
 	s.answerAt(e, g, l, r)
+	s.routerDoors(e)
 	return e, nil
 }
 

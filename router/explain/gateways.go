@@ -68,6 +68,8 @@ type gateways struct {
 	// byBackend finds the claim of a backend's name, byScope the listener of a scope.
 	byBackend map[string]*model.Claim
 	byScope   map[model.ScopeID]model.Listener
+	// doors are the Gateways that serve a host, each with its oldest claim.
+	doors map[string]map[model.Object]*model.Claim
 	// oldest are the oldest claims of the hosts of each scope, made when they are first asked for.
 	oldest map[model.ScopeID]map[string]*model.Claim
 	// reports are what the router says about policies for these objects.
@@ -88,7 +90,7 @@ func (s *Snapshot) readGateways() *gateways {
 	}
 	g := &gateways{
 		source: s.source, served: map[model.Object]metav1.Object{}, joints: map[model.Object]*gatewayapi.Joint{},
-		slots: map[model.Object]map[gatewayapi.Port]int32{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{},
+		slots: map[model.Object]map[gatewayapi.Port]int32{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{}, doors: map[string]map[model.Object]*model.Claim{},
 		assumed: map[string]string{},
 	}
 	for key, o := range s.objects.Gateways {
@@ -117,6 +119,7 @@ func (s *Snapshot) readGateways() *gateways {
 			g.byScope[l.Scope] = l
 		}
 	}
+	g.indexDoors()
 	return g
 }
 
@@ -367,5 +370,5 @@ func (s *Snapshot) gatewayFindings(g *gateways, key model.Object) (out []Finding
 			}
 		}
 	}
-	return out
+	return append(out, s.gatewayTwoDoors(g, key)...)
 }

@@ -142,6 +142,7 @@ func (s *Snapshot) extraFindings(key model.Object) []Finding {
 	s.servicePorts(key, find)
 	s.certificateTime(key, find)
 	s.openPath(key, find)
+	s.twoDoors(key, find)
 	return out
 }
 

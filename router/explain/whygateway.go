@@ -65,6 +65,7 @@ func (s *Snapshot) whyGatewayObject(y *Why, key model.Object) error {
 		for _, f := range g.pipeline.Status(key).Findings {
 			y.Findings = append(y.Findings, s.finding(f))
 		}
+		y.Findings = append(y.Findings, s.gatewayTwoDoors(g, key)...)
 	}
 	if key.Kind == gateway.KindGateway || key.Kind == gateway.KindListenerSet {
 		s.whyListeners(y, g, key)

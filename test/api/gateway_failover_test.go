@@ -85,7 +85,7 @@ func newOperators(t *testing.T) *operators {
 
 func (o *operators) start(t *testing.T) *operatorProcess {
 	t.Helper()
-	p := &operatorProcess{cmd: exec.CommandContext(context.Background(), o.program, "--kubeconfig="+o.kubeconfig, "--router-image=fairlead.dev/router:dev", "--domain=apps.example.com", //nolint:usetesting // it ends after what the test has made
+	p := &operatorProcess{cmd: exec.CommandContext(context.Background(), o.program, "--kubeconfig="+o.kubeconfig, "--router-image=fairlead.dev/router:dev", "--domain=apps.example.com", // it ends after what the test has made
 		"--health-address=127.0.0.1:0", "--metrics-address=0"), log: &logged{}}
 	p.cmd.Stderr = p.log
 	if err := p.cmd.Start(); err != nil {

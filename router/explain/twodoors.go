@@ -1,0 +1,274 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/terminal"
+	"github.com/fairlead/fairlead/router/match"
+	"github.com/fairlead/fairlead/router/model"
+)
+
+// externalDNS begins the annotations by which external-dns publishes names.
+const externalDNS = "external-dns.alpha.kubernetes.io/"
+
+// indexDoors notes, by name, the Gateways that serve a host, each with its oldest claim. A
+// running router does none of this: it costs only those who ask.
+func (g *gateways) indexDoors() {
+	for key := range g.served {
+		_, served := g.pipeline.Claims(key)
+		for _, c := range served {
+			scope, host := model.SplitHost(c.Host)
+			if host == match.Any {
+				continue
+			}
+			at := g.byScope[scope].Gateway
+			if g.doors[host] == nil {
+				g.doors[host] = map[model.Object]*model.Claim{}
+			}
+			if known := g.doors[host][at]; known == nil || c.Older(known) {
+				g.doors[host][at] = c
+			}
+		}
+	}
+}
+
+// doorsOf returns the Gateways that serve a host by that very name, in order.
+func (g *gateways) doorsOf(host string) []model.Object {
+	if g == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(g.doors[host]), compareKeys)
+}
+
+// twoDoors finds the hosts of a route that Gateways serve at other addresses. It tells once,
+// of the first host.
+func (s *Snapshot) twoDoors(key model.Object, find finder) {
+	g := s.gateways()
+	_, served := s.pipeline.Claims(key)
+	for _, c := range served {
+		doors := g.doorsOf(c.Host)
+		if len(doors) == 0 {
+			continue
+		}
+		var at []string
+		for _, d := range doors {
+			at = append(at, s.gatewayDoor(g, d, c.Host))
+		}
+		find(api.SeverityInfo, "spec.host", api.ReasonHostOnTwoDoors,
+			fmt.Sprintf("%s answers for host %s, too; this route does at %s", few(at), c.Host, s.routerDoor()), effectTwoDoors+s.published(g, key, doors, c.Host))
+		return
+	}
+}
+
+const effectTwoDoors = "the two do not meet: DNS decides which one clients reach"
+
+// gatewayTwoDoors is the same for a route of the Gateway API: hosts that Routes and Ingresses
+// have at the router's own addresses.
+func (s *Snapshot) gatewayTwoDoors(g *gateways, key model.Object) []Finding {
+	var hosts []string
+	var first *model.Claim
+	_, served := g.pipeline.Claims(key)
+	for _, c := range served {
+		_, host := model.SplitHost(c.Host)
+		if slices.Contains(hosts, host) || len(s.servedAt(host)) == 0 {
+			continue
+		}
+		if hosts = append(hosts, host); first == nil {
+			first = c
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	scope, host := model.SplitHost(first.Host)
+	gateway, more := g.byScope[scope].Gateway, ""
+	if len(hosts) > 1 {
+		more = fmt.Sprintf("; the same holds for %s of this route", count(len(hosts)-1, "further host"))
+	}
+	routes := s.servedAt(host)
+	return []Finding{s.finding(api.Finding{
+		Object: refOf(g.served[key]), Field: "spec.hostnames", Reason: api.ReasonHostOnTwoDoors, Severity: api.SeverityInfo,
+		Message: fmt.Sprintf("%s answers for host %s at %s, too; this route does at Gateway %s%s%s", s.noun(routes[0]), host, s.routerDoor(), gateway, g.addresses(gateway), more),
+		Effect:  effectTwoDoors + s.published(g, routes[0], g.doorsOf(host), host),
+	})}
+}
+
+// servedAt returns the routes that are served at a host of that very name, in order.
+func (s *Snapshot) servedAt(host string) (found []model.Object) {
+	for _, key := range s.byHost[host] {
+		if c, served := s.claimAt(key, host); served && c.Host == host {
+			found = append(found, key)
+		}
+	}
+	return found
+}
+
+// noun names a Route, or the Ingress that it is made of.
+func (s *Snapshot) noun(key model.Object) string {
+	if name := s.source.ingress[key]; name != "" {
+		return "ingress/" + key.Namespace + "/" + name
+	}
+	return "route/" + key.String()
+}
+
+func (s *Snapshot) gatewayDoor(g *gateways, gateway model.Object, host string) string {
+	return fmt.Sprintf("%s at Gateway %s%s", kindAndName(g.doors[host][gateway].Owner), gateway, g.addresses(gateway))
+}
+
+// addresses are those of a Gateway in brackets, as far as its status has some.
+func (g *gateways) addresses(of model.Object) string {
+	var all []string
+	if o, ok := g.served[of].(*gatewayv1.Gateway); ok {
+		for _, a := range o.Status.Addresses {
+			all = append(all, a.Value)
+		}
+	}
+	return inBrackets(all)
+}
+
+// routerDoor names the router with its own addresses, as far as its Service has some.
+func (s *Snapshot) routerDoor() string {
+	var all []string
+	if service := s.objects.Services[model.Object{Kind: "Service", Namespace: api.OperandNamespace, Name: api.RouterName(s.options.Router)}]; service != nil {
+		for _, a := range service.Status.LoadBalancer.Ingress {
+			all = append(all, cmp.Or(a.IP, a.Hostname))
+		}
+	}
+	return "router " + s.options.Router + inBrackets(all)
+}
+
+func inBrackets(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + few(all) + ")"
+}
+
+// few joins texts, of which it shows three.
+func few(all []string) string {
+	const most = 3
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}
+
+// published says what publishes the name of a host for which of its two doors.
+func (s *Snapshot) published(g *gateways, key model.Object, gateways []model.Object, host string) string {
+	router, gateway := s.publishesRouter(key, host), ""
+	for _, at := range gateways {
+		if gateway = g.publishes(at, host); gateway != "" {
+			break
+		}
+	}
+	switch {
+	case router != "" && gateway != "":
+		return fmt.Sprintf(". The name is published for both: by %s, and by %s; keep one of the two", router, gateway)
+	case router != "" || gateway != "":
+		return ". The name is published by " + cmp.Or(router, gateway)
+	}
+	return ""
+}
+
+// publishesRouter says what publishes a name for the router: an annotation of the Route, or of
+// its Ingress, or the operator's record of the domain.
+func (s *Snapshot) publishesRouter(key model.Object, host string) string {
+	if r := s.source.routes[key]; r != nil {
+		if a := annotated(r.Annotations); a != "" {
+			return a + " of " + s.noun(key)
+		}
+	}
+	if i := s.objects.Ingresses[model.Object{Kind: "Ingress", Namespace: key.Namespace, Name: s.source.ingress[key]}]; i != nil {
+		if a := annotated(i.Annotations); a != "" {
+			return a + " of " + s.noun(key)
+		}
+	}
+	if domain := s.settings.Domain; domain != "" && strings.HasSuffix(host, "."+domain) {
+		return "the record *." + domain + " of IngressController " + s.options.Router
+	}
+	return ""
+}
+
+// publishes says which annotation publishes a name for a Gateway.
+func (g *gateways) publishes(gateway model.Object, host string) string {
+	route := g.doors[host][gateway].Owner
+	if o := g.served[route]; o != nil {
+		if a := annotated(o.GetAnnotations()); a != "" {
+			return a + " of " + kindAndName(route)
+		}
+	}
+	o, ok := g.served[gateway].(*gatewayv1.Gateway)
+	if !ok {
+		return ""
+	}
+	if a := annotated(o.Annotations); a != "" {
+		return a + " of Gateway " + gateway.String()
+	}
+	if o.Spec.Infrastructure != nil {
+		for name, value := range o.Spec.Infrastructure.Annotations {
+			if string(name) == externalDNS+"hostname" && slices.Contains(strings.FieldsFunc(string(value), func(r rune) bool { return r == ',' || r == ' ' }), host) {
+				return "annotation " + string(name) + " of spec.infrastructure of Gateway " + gateway.String()
+			}
+		}
+	}
+	return ""
+}
+
+// annotated returns the first annotation of external-dns, empty for none.
+func annotated(all map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if strings.HasPrefix(name, externalDNS) {
+			return "annotation " + name
+		}
+	}
+	return ""
+}
+
+// otherDoors says where else the host of a request is served, and how to ask there: at most
+// three Gateways.
+func (s *Snapshot) otherDoors(e *Explanation) {
+	told := slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Reason == api.ReasonHostOnTwoDoors })
+	g, most := s.gateways(), 3
+	for _, name := range suffixes(e.Host) {
+		for _, d := range g.doorsOf(name) {
+			if most--; most < 0 {
+				return
+			}
+			if !told || name != e.Host {
+				e.Notes = append(e.Notes, fmt.Sprintf("the host has another door: %s; DNS decides which one clients reach", s.gatewayDoor(g, d, name)))
+			}
+			e.Next = append(e.Next, "ask there: "+terminal.Command("kubectl", "fairlead", "explain", e.URL, "--gateway", d.String()))
+		}
+	}
+}
+
+// suffixes are the hosts of Gateways that take a name: itself, and the wildcards that cover it,
+// of any number of labels.
+func suffixes(name string) []string {
+	all := []string{name}
+	for {
+		_, rest, found := strings.Cut(name, ".")
+		if !found {
+			return all
+		}
+		all, name = append(all, "*."+rest), rest
+	}
+}
+
+// routerDoors says the same of a request that is asked at a Gateway.
+func (s *Snapshot) routerDoors(e *Explanation) {
+	for _, host := range []string{e.Host, match.Wildcard(e.Host)} {
+		if routes := s.servedAt(host); len(routes) > 0 {
+			e.Notes = append(e.Notes, fmt.Sprintf("the host has another door: %s at %s; DNS decides which one clients reach", s.noun(routes[0]), s.routerDoor()))
+			e.Next = append(e.Next, "ask there: "+terminal.Command("kubectl", "fairlead", "explain", e.URL))
+			return
+		}
+	}
+}
