@@ -279,3 +279,34 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// TestFull: a block is full for a tenant that has its share, and for all where all are in use. Slots that
+// rest are free soon; those that a port has moved from are in use.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	table := gateway.Table{}
+	give := func(from, n int, s gateway.Slot) {
+		for i := range n {
+			table[gateway.HTTPS.First+int32(from+i)] = s
+		}
+	}
+	give(0, gateway.HTTPS.PerNamespace()-1, gateway.Slot{Namespace: "a"})
+	if table.Full(gateway.HTTPS, "a") || table.Full(gateway.HTTPS, "b") {
+		t.Error("full before")
+	}
+	now := time.Unix(1, 0)
+	table[gateway.HTTPS.First+40] = gateway.Slot{Namespace: "a", Freed: now}
+	if table.Full(gateway.HTTPS, "a") {
+		t.Error("a slot that rests counts")
+	}
+	table[gateway.HTTPS.First+40] = gateway.Slot{Namespace: "c", For: "a", Freed: now, Moved: true}
+	if !table.Full(gateway.HTTPS, "a") || table.Full(gateway.HTTPS, "c") || table.Full(gateway.HTTP, "a") {
+		t.Error("the share is not that of the tenant in the block")
+	}
+	for i, tenant := range []string{"d", "e", "f", "g"} {
+		give(i*gateway.HTTPS.PerNamespace(), gateway.HTTPS.PerNamespace(), gateway.Slot{Namespace: tenant})
+	}
+	if !table.Full(gateway.HTTPS, "b") {
+		t.Error("all are in use, and one is left")
+	}
+}

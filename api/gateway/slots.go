@@ -146,6 +146,22 @@ func (t Table) Moved(g *gatewayv1.Gateway) map[Port]int32 {
 	return found
 }
 
+// Full reports whether no slot of a block is left for a tenant: all are in use, or the tenant has its
+// share. Those that rest are not: they are free within a minute.
+func (t Table) Full(b Block, tenant string) bool {
+	all, own := 0, 0
+	for podPort, slot := range t {
+		if !b.Has(podPort) || !slot.Freed.IsZero() && !slot.Moved {
+			continue
+		}
+		all++
+		if slot.Tenant() == tenant {
+			own++
+		}
+	}
+	return all >= int(b.Count) || own >= b.PerNamespace()
+}
+
 // PortOf returns the port of a Gateway that a pod port is a slot of.
 func PortOf(podPort int32, s Slot) Port {
 	b, _ := BlockOf(podPort)

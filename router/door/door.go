@@ -185,6 +185,13 @@ type MovedSlots interface {
 	MovedSlots(*gatewayv1.Gateway) map[gateway.Port]int32
 }
 
+// FullSlots are what a Source of Gateways has beside, where slots can be used up.
+type FullSlots interface {
+	// SlotsFull reports whether no slot of a block is left for the namespace of a Gateway or
+	// ListenerSet.
+	SlotsFull(block gateway.Block, namespace string) bool
+}
+
 // The kinds of objects that front doors depend on. EndpointSlices go by the Service
 // that they belong to.
 const (

@@ -309,6 +309,15 @@ func (w *Watcher) Slots(g *gatewayv1.Gateway) (slots map[gatewayapi.Port]int32) 
 	return slots
 }
 
+// SlotsFull implements door.FullSlots.
+func (w *Watcher) SlotsFull(block gatewayapi.Block, namespace string) (full bool) {
+	w.gateways.slots.each(func(_ model.Object, s *slotTable) bool {
+		full = s.table.Full(block, namespace)
+		return false
+	})
+	return full
+}
+
 // MovedSlots implements door.MovedSlots.
 func (w *Watcher) MovedSlots(g *gatewayv1.Gateway) (slots map[gatewayapi.Port]int32) {
 	w.gateways.slots.each(func(_ model.Object, s *slotTable) bool {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/model"
@@ -129,6 +130,36 @@ func TestTooManyClaims(t *testing.T) {
 	res := newCluster(t, manifests(all, route)).route(t, "ns", "r")
 	if len(res.Claims) > 0 || condition(res.Parents[0].Conditions, "Accepted") != "False UnsupportedValue" || !strings.Contains(res.Findings[0].Message, "combinations") {
 		t.Errorf("%d claims, %+v", len(res.Claims), res.Parents)
+	}
+}
+
+// TestPortUnavailable: listeners without a slot are not accepted where none is left for their namespace.
+// Those that have one are.
+func TestPortUnavailable(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, `
+kind: Gateway
+metadata: {namespace: ns, name: gw, uid: g}
+spec:
+  gatewayClassName: fairlead
+  listeners:
+  - {name: good, port: 80, protocol: HTTP}
+  - {name: none, port: 82, protocol: HTTP}
+  - {name: tcp, port: 84, protocol: TCP}
+  - {name: odd, port: 83, protocol: example.com/odd}`)
+	for _, full := range []string{"", "H of other", "H of ns"} {
+		none := map[bool]string{true: "False PortUnavailable, False Invalid", false: "True Accepted, False Pending"}[full == "H of ns"]
+		c.full = full
+		res := gateway.Gateways{}.Ingest(c.objects[model.Object{Kind: gateway.KindGateway, Namespace: "ns", Name: "gw"}], c, door.Settings{}, door.Past{})
+		for i, want := range []string{"True Accepted, True Programmed", none, "True Accepted, False Pending", "False UnsupportedProtocol, False Invalid"} {
+			l := res.ListenerStatus[i]
+			if got := condition(l.Conditions, "Accepted") + ", " + condition(l.Conditions, "Programmed"); got != want {
+				t.Errorf("%q is full: listener %s: %s, want %s", full, l.Name, got, want)
+			}
+		}
+		if said := slices.ContainsFunc(res.Findings, func(f api.Finding) bool { return strings.HasPrefix(f.Message, "PortUnavailable: ") }); said != (full == "H of ns") {
+			t.Errorf("%q is full: findings %v", full, res.Findings)
+		}
 	}
 }
 

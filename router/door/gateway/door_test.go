@@ -26,6 +26,8 @@ type cluster struct {
 	grants     map[string][]*gatewayv1.ReferenceGrant
 	namespaces map[string]*policy.Namespace
 	slots      map[int32]int32
+	// full is the block of which no slot is left for a namespace, "H of ns".
+	full       string
 	configMaps map[string]*policy.ConfigMap
 	policies   map[string][]*policy.Object
 }
@@ -173,6 +175,10 @@ func (c *cluster) grpcRoute(t testing.TB, namespace, name string) *door.Result {
 		t.Fatalf("no GRPCRoute %s/%s", namespace, name)
 	}
 	return gateway.GRPCRoutes{}.Ingest(v, c, door.Settings{Agent: true}, door.Past{})
+}
+
+func (c *cluster) SlotsFull(b gatewayapi.Block, namespace string) bool {
+	return c.full == b.Name+" of "+namespace
 }
 
 func (c *cluster) Joint(g *gatewayv1.Gateway) *gatewayapi.Joint {

@@ -111,6 +111,7 @@ func serve(res *door.Result, all []listener, others []bool, k *keyRing, g *gatew
 			slot = int(podPort)
 		}
 		r.ready = slot != 0
+		r.exhausted = podPort == 0 && l.verdict.Accepted() && slotsFull(k.src, l.verdict.Block, l.tenant(g))
 		if l.secure() {
 			clients = k.clients(g, l, &r)
 			certificates = k.read(l, slot, &r)
@@ -155,6 +156,22 @@ func movedSlots(src door.Source, g *gatewayv1.Gateway) map[gateway.Port]int32 {
 		return s.MovedSlots(g)
 	}
 	return nil
+}
+
+// tenant is the namespace of whose share the slot of a listener is: that of the Gateway for its own
+// ports.
+func (l *listener) tenant(g *gatewayv1.Gateway) string {
+	for i := range g.Spec.Listeners {
+		if g.Spec.Listeners[i].Port == l.spec.Port {
+			return g.Namespace
+		}
+	}
+	return l.owner.Namespace
+}
+
+func slotsFull(src door.Source, block gateway.Block, namespace string) bool {
+	s, ok := src.(door.FullSlots)
+	return ok && s.SlotsFull(block, namespace)
 }
 
 // former returns the listener at the slot that its port has moved from, if that still serves it:

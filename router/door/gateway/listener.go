@@ -134,8 +134,8 @@ type resolution struct {
 	message string
 	// ready says that the port has a slot, and lacking that there is no certificate to show.
 	// unbound says that HAProxy runs without such ports, and agentless that there is no policy
-	// agent to relay datagrams.
-	ready, lacking, unbound, agentless bool
+	// agent to relay datagrams. exhausted says that no slot is left for the port.
+	ready, lacking, unbound, agentless, exhausted bool
 }
 
 // resolve judges what the listener refers to. Kinds of routes come last: they leave the

@@ -139,6 +139,10 @@ func TestListenerSetRefusals(t *testing.T) {
 	g.Status.Conditions = []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionFalse, Reason: "UnsupportedAddress"}}
 	unslotted := newCluster(t, sets)
 	unslotted.slots = nil
+	// The port that the Gateway has itself is of the Gateway's share.
+	exhausted, shared := newCluster(t, sets), newCluster(t, sets)
+	exhausted.slots, exhausted.full = nil, "H of ns"
+	shared.slots, shared.full = nil, "H of b"
 	const secure = `
 kind: ListenerSet
 metadata: {namespace: b, name: set, uid: s}
@@ -164,6 +168,8 @@ spec:
 		{"not allowed", "c/stranger", "False NotAllowed", "False NotAllowed", newCluster(t, sets), false},
 		{"the Gateway is not accepted", "b/set", "False ParentNotAccepted", "False ParentNotAccepted", refused, false},
 		{"no slot yet", "b/set", "True ListenersNotValid", "False Pending", unslotted, true},
+		{"no slot is left for the Gateway", "b/set", "True ListenersNotValid", "False Pending", exhausted, true},
+		{"no slot is left for the namespace", "b/set", "True ListenersNotValid", "False Pending", shared, true},
 		{"no certificate", "b/set", "False ListenersNotValid", "False ListenersNotValid", withRef("", ""), false},
 		{"a certificate that is not there", "b/set", "False ListenersNotValid", "False ListenersNotValid", withRef("{name: c}", ""), false},
 		{"one of another namespace", "b/set", "False ListenersNotValid", "False ListenersNotValid", withRef("{name: c, namespace: keys}", ""), false},

@@ -17,11 +17,12 @@ func (l *listener) status(r resolution) (model.ListenerStatus, []api.Finding) {
 	add := func(kind gatewayv1.ListenerConditionType, is bool, reason gatewayv1.ListenerConditionReason, message string) {
 		out.Conditions = append(out.Conditions, model.StatusCondition{Type: string(kind), True: is, Reason: string(reason), Message: message})
 	}
-	good := l.verdict.Accepted()
+	accepted, why := l.accepted(r)
+	good := accepted == gatewayv1.ListenerReasonAccepted
 	if !good {
-		findings = append(findings, api.Finding{Reason: api.ReasonListenerNotServed, Severity: api.SeverityError, Message: string(l.verdict.Reason) + ": " + l.verdict.Message, Effect: effectListener})
+		findings = append(findings, api.Finding{Reason: api.ReasonListenerNotServed, Severity: api.SeverityError, Message: string(accepted) + ": " + why, Effect: effectListener})
 	}
-	add(gatewayv1.ListenerConditionAccepted, good, l.verdict.Reason, l.verdict.Message)
+	add(gatewayv1.ListenerConditionAccepted, good, accepted, why)
 
 	conflict := l.verdict.Conflict != gatewayv1.ListenerReasonNoConflicts
 	if add(gatewayv1.ListenerConditionConflicted, conflict, l.verdict.Conflict, ""); conflict {
@@ -52,6 +53,14 @@ func (l *listener) status(r resolution) (model.ListenerStatus, []api.Finding) {
 		add(gatewayv1.ListenerConditionProgrammed, true, gatewayv1.ListenerReasonProgrammed, "")
 	}
 	return out, findings
+}
+
+// accepted returns the reason of the condition Accepted, and the message.
+func (l *listener) accepted(r resolution) (gatewayv1.ListenerConditionReason, string) {
+	if r.exhausted {
+		return gatewayv1.ListenerReasonPortUnavailable, "the routers have no port left for it, or the Gateways and ListenerSets of the namespace have all that one namespace may have; delete listeners at ports of their own, or use another GatewayClass"
+	}
+	return l.verdict.Reason, l.verdict.Message
 }
 
 func (l *listener) unresolved(reason gatewayv1.ListenerConditionReason, wrong string, lacking bool) api.Finding {
