@@ -119,6 +119,9 @@ func (d *dialer) transport(key transportKey) (*http.Transport, error) {
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP2(true)
 		t.Protocols.SetUnencryptedHTTP2(true)
+		// A server may not have more of an answer kept here than is read of it, and a connection on
+		// which nothing comes back ends.
+		t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 2 * mirrorAnswer, MaxReceiveBufferPerConnection: 1 << 20, SendPingTimeout: 5 * time.Second, PingTimeout: 2 * time.Second}
 	}
 	return t, nil
 }

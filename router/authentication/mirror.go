@@ -24,7 +24,7 @@ func CompileMirror(in Input, m *v1alpha1.Mirror) (*model.Mirror, []Problem) {
 		t := &m.Targets[i]
 		field := fmt.Sprintf("targets[%d]", i)
 		to := model.MirrorTarget{Body: int(t.BodyBytes)}
-		if in.Calls {
+		if in.Calls && to.Body == 0 {
 			to.Body = policy.MostMirrorBody
 		}
 		var err error

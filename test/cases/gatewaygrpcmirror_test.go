@@ -94,7 +94,7 @@ kind: RoutePolicy
 metadata: {namespace: gw, name: policed}
 spec:
   targetRefs: [{group: gateway.networking.k8s.io, kind: GRPCRoute, name: calls, sectionName: policed}]
-  mirror: {targets: [{service: {name: copy}, headers: {set: [{name: X-Of, value: policy}]}}]}
+  mirror: {targets: [{service: {name: copy}, bodyBytes: 12000, headers: {set: [{name: X-Of, value: policy}]}}]}
 ---
 kind: HTTPRoute
 metadata: {namespace: gw, name: beside}
@@ -153,18 +153,20 @@ func TestGatewayGRPCMirror(t *testing.T) {
 	if err := stream.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	if answer, _ := c.call("/a.Filter/Long", strings.Repeat("m", 17_000)); answer != "rpc1" {
-		t.Errorf("a long message gets %q", answer)
+	for method, length := range map[string]int{"/a.Filter/Long": 17_000, "/a.Policy/Long": 13_000} {
+		if answer, _ := c.call(method, strings.Repeat("m", length)); answer != "rpc1" {
+			t.Errorf("a long message gets %q", answer)
+		}
 	}
 	c.expect("rpc1", "/a.None/Echo", "")
-	b.eventually("two calls are counted", func() error {
+	b.eventually("three calls are counted", func() error {
 		c.call("/a.Filter/Echo", "")
-		if n := b.mirrored("body"); n < 2 {
+		if n := b.mirrored("body"); n < 3 {
 			return fmt.Errorf("%d", n)
 		}
 		return nil
 	})
-	for _, method := range []string{"/a.Filter/Stream", "/a.Filter/Long", "/a.None/Echo"} {
+	for _, method := range []string{"/a.Filter/Stream", "/a.Filter/Long", "/a.Policy/Long", "/a.None/Echo"} {
 		if all := copies.of(method); len(all) > 0 {
 			t.Errorf("%d copies of %s", len(all), method)
 		}
