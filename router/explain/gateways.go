@@ -63,6 +63,7 @@ type gateways struct {
 	served   map[model.Object]metav1.Object
 	joints   map[model.Object]*gatewayapi.Joint
 	slots    map[model.Object]map[gatewayapi.Port]int32
+	table    gatewayapi.Table
 	pipeline *pipeline.Pipeline
 	tables   *match.Tables
 	// byBackend finds the claim of a backend's name, byScope the listener of a scope.
@@ -90,7 +91,7 @@ func (s *Snapshot) readGateways() *gateways {
 	}
 	g := &gateways{
 		source: s.source, served: map[model.Object]metav1.Object{}, joints: map[model.Object]*gatewayapi.Joint{},
-		slots: map[model.Object]map[gatewayapi.Port]int32{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{}, doors: map[string]map[model.Object]*model.Claim{},
+		slots: map[model.Object]map[gatewayapi.Port]int32{}, table: gatewayapi.Table{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{}, doors: map[string]map[model.Object]*model.Claim{},
 		assumed: map[string]string{},
 	}
 	for key, o := range s.objects.Gateways {
@@ -214,7 +215,7 @@ func parentsOf(o metav1.Object) []gatewayv1.ParentReference {
 }
 
 // assign judges the listeners of each Gateway with those of its ListenerSets, and gives
-// their ports slots. Which ones does not matter here: the operator's are only as many.
+// their ports slots. Which ones does not matter here: the operator's are as many, for each namespace, too.
 func (g *gateways) assign() {
 	next := map[gatewayapi.Block]int32{}
 	for _, key := range slices.SortedFunc(maps.Keys(g.served), compareKeys) {
@@ -223,24 +224,33 @@ func (g *gateways) assign() {
 			continue
 		}
 		joint := gatewayapi.Join(of, g.setsOf(key), g.labelsOf)
-		verdicts := slices.Clone(joint.Own)
-		for _, set := range joint.Sets {
-			verdicts = append(verdicts, set.Listeners...)
-		}
 		slots, blocks := map[gatewayapi.Port]int32{}, map[gatewayapi.Port]gatewayapi.Block{}
-		for _, v := range verdicts {
-			if port := v.Block.Port(v.Port); v.Accepted() {
-				blocks[port] = v.Block.Wider(blocks[port])
+		tenants := map[gatewayapi.Port]string{}
+		want := func(all []gatewayapi.ListenerVerdict, tenant string) {
+			for _, v := range all {
+				if port := v.Block.Port(v.Port); v.Accepted() {
+					blocks[port], tenants[port] = v.Block.Wider(blocks[port]), cmp.Or(tenants[port], tenant)
+				}
 			}
 		}
+		want(joint.Own, key.Namespace)
+		for _, set := range joint.Sets {
+			want(set.Listeners, set.Set.Namespace)
+		}
 		for _, port := range slices.SortedFunc(maps.Keys(blocks), gatewayapi.ComparePorts) {
-			if block := blocks[port]; next[block] < block.Count {
+			if block := blocks[port]; !g.table.Full(block, tenants[port]) {
 				slots[port] = block.First + next[block]
+				g.table[slots[port]] = gatewayapi.Slot{Namespace: key.Namespace, Name: key.Name, For: tenants[port]}
 				next[block]++
 			}
 		}
 		g.joints[key], g.slots[key] = joint, slots
 	}
+}
+
+// SlotsFull implements door.FullSlots.
+func (g *gateways) SlotsFull(block gatewayapi.Block, namespace string) bool {
+	return g.table.Full(block, namespace)
 }
 
 // setsOf returns the ListenerSets that name a Gateway.

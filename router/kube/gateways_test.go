@@ -220,8 +220,23 @@ func (e *env) testSlots(t *testing.T, w *Watcher, gw model.Object) {
 		t.Fatal(err)
 	}
 	changesUntil(t, w, "other slots", has(model.Object{Kind: door.KindSlots}))
-	if got := w.Slots(g); got[gatewayapi.Port{Number: 80}] != 20008 {
+	if got := w.Slots(g); got[gatewayapi.Port{Number: 80}] != 20008 || w.SlotsFull(gatewayapi.HTTP, gw.Namespace) {
 		t.Errorf("slots %v", got)
+	}
+	full := gatewayapi.Table{}
+	for i := range int32(gatewayapi.HTTP.PerNamespace()) {
+		full[gatewayapi.HTTP.First+i] = gatewayapi.Slot{Namespace: gw.Namespace, Name: gw.Name, UID: g.UID, Port: 80 + i}
+	}
+	if m, err = e.core.CoreV1().ConfigMaps("shop").Get(t.Context(), m.Name, metav1.GetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m.Data = full.Data()
+	if _, err := e.core.CoreV1().ConfigMaps("shop").Update(t.Context(), m, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changesUntil(t, w, "the share is used up", has(model.Object{Kind: door.KindSlots}))
+	if !w.SlotsFull(gatewayapi.HTTP, gw.Namespace) || w.SlotsFull(gatewayapi.HTTP, "other") {
+		t.Error("the share of the namespace is not used up, or that of others is")
 	}
 }
 
