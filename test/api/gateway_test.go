@@ -57,12 +57,30 @@ func startGateways(t *testing.T) gatewayTest {
 	return g
 }
 
-// removeGatewayKinds takes the CRDs away when the test has ended.
+// removeGatewayKinds takes the CRDs away when the test has ended. "kubectl delete" that waits
+// by itself has waited three minutes for one of them, so this asks which are left, and changes
+// these now and then, which has the API server look at them again.
 func removeGatewayKinds(t *testing.T) {
 	t.Cleanup(func() {
-		if out, err := server.Kubectl(context.Background(), "delete", "--ignore-not-found", "--timeout=3m", "-k", "../../config/gateway"); err != nil {
+		ctx := context.Background()
+		if out, err := server.Kubectl(ctx, "delete", "--ignore-not-found", "--wait=false", "-k", "../../config/gateway"); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
+		looks := 0
+		wait.Poll{Limit: 3 * time.Minute, Every: 100 * time.Millisecond}.For(t, "the API server removes the CRDs of the Gateway API", func() error {
+			left, err := server.Kubectl(ctx, "get", "--ignore-not-found", "-o", "name", "-k", "../../config/gateway")
+			if err != nil || strings.TrimSpace(left) == "" {
+				return err
+			}
+			if looks++; looks%20 == 0 {
+				t.Logf("not removed yet: %s", strings.Fields(left))
+				args := append([]string{"annotate", "--overwrite", fmt.Sprintf("test=%d", looks)}, strings.Fields(left)...)
+				if out, err := server.Kubectl(ctx, args...); err != nil {
+					t.Logf("%v: %s", err, out) // it may be gone
+				}
+			}
+			return errors.New(left)
+		})
 	})
 }
 
