@@ -42,12 +42,16 @@ local function unhex(digits)
 end
 
 -- valueOf returns what a request has of a name, or nil: h is a header, c a cookie, q a
--- parameter of the URL.
+-- parameter of the URL, decoded. HAProxy decodes no text with a NUL: what cannot be decoded
+-- stays as it is written, so that it never looks as if it were not there.
 local valueOf = {
   h = function(txn, name) return txn.f:req_fhdr(name) end,
   c = function(txn, name) return txn.f:req_cook(name) end,
   q = function(txn, name)
     local value = txn.f:url_param(name)
-    return value and txn.c:url_dec(value)
+    if value and not string.find(value, "%00", 1, true) then
+      value = txn.c:url_dec(value) or value
+    end
+    return value
   end,
 }

@@ -93,7 +93,7 @@ func (r *Request) value(source model.CanarySource, name string) (value string, h
 		return firstPair(strings.Join(r.named("Cookie"), ";"), ";", name)
 	case model.CanaryQuery:
 		value, has = firstPair(strings.TrimPrefix(r.Query, "?"), "&", name)
-		if text, err := url.PathUnescape(value); err == nil {
+		if text, err := url.PathUnescape(value); err == nil && !strings.Contains(value, "%00") { // HAProxy decodes no NUL
 			value = text
 		}
 	}

@@ -28,7 +28,10 @@ func (r *request) value(source model.CanarySource, name string) (value string, h
 		for pair := range strings.SplitSeq(query, "&") {
 			if n, v, is := strings.Cut(pair, "="); is && n == name {
 				text, err := url.PathUnescape(v)
-				return text, err == nil
+				if err != nil || strings.Contains(v, "%00") {
+					return v, true // what HAProxy does not decode
+				}
+				return text, true
 			}
 		}
 	case model.CanaryCookie:
@@ -134,7 +137,7 @@ func (u *universe) conditionedRequest() string {
 	long := "/foo/barrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"
 	line := fmt.Sprintf("%s http://%s/ target=%s", pick(u, []string{"GET", "PUT", "POST"}), pick(u, []string{"a.p.test", "x.p.test", "p.test"}),
 		pick(u, append([]string{long}, append(otherPaths, somePaths[1:]...)...)))
-	line += pick(u, []string{"", "?q=1", "?q=a%20b", "?p=1&q=a+b&q=1", "?q=", "?q", "?q=%00b", "?q=%0a1", "?q=%ff", "?q=" + strings.Repeat("1", 40)})
+	line += pick(u, []string{"", "?q=1", "?q=a%20b", "?p=1&q=a+b&q=1", "?q=", "?q", "?q=%00b", "?q=1%00", "?q=%zz", "?q=%0a1", "?q=%ff", "?q=" + strings.Repeat("1", 40)})
 	for _, h := range []string{"X-A", "X-B"} {
 		line += pick(u, []string{"", " h:" + h + "=1", " h:" + h + "=2", fmt.Sprintf(` h:%s="a b;>+"`, h), " h:" + h + "=1 h:" + h + "=2", " h:" + h + "=", fmt.Sprintf(" h:%s=%s", h, strings.Repeat("2", 40))})
 	}

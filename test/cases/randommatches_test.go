@@ -206,7 +206,7 @@ func (d matchDice) routes() (text string, all []*oracleMatch) {
 
 func (d matchDice) request() *request {
 	r := &request{method: d.of("GET", "POST"), host: "m.test", target: d.of("/", "/a.A", "/a.A/b", "/a.A/c", "/a.A/bb", "/a.Ax/b", "/x")}
-	r.target += d.of("", "", "?q=1", "?q=2%20b", "?q=a%22b", "?q=")
+	r.target += d.of("", "", "?q=1", "?q=2%20b", "?q=a%22b", "?q=", "?q=%00")
 	for _, name := range []string{"X-A", "X-B"} {
 		if d.IntN(4) > 0 {
 			r.header = append(r.header, name+": "+d.of("1", "2 b", `a"b`, "12", ""))
