@@ -145,7 +145,7 @@ func (seen *scratch) back() {
 	if len(seen.ports) > mostPorts || len(seen.hosts) > mostPorts {
 		return // tenants choose ports
 	}
-	seen.taken.clear()
+	seen.clear()
 	for _, h := range seen.hosts {
 		h.clear()
 	}

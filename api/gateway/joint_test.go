@@ -17,7 +17,7 @@ func BenchmarkAgain(b *testing.B) {
 	g := &gatewayv1.Gateway{}
 	g.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: &from}}
 	g.Spec.Listeners = []gatewayv1.Listener{{Name: "plain", Port: 80, Protocol: gatewayv1.HTTPProtocolType}}
-	first := time.Now()
+	first := time.Date(2026, 1, 9, 0, 0, 0, 0, time.UTC)
 	set := func(n int) *gatewayv1.ListenerSet {
 		s := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{
 			Namespace: fmt.Sprint("ns", n/50), Name: fmt.Sprint("app", n%50), CreationTimestamp: metav1.NewTime(first.Add(time.Duration(n/25) * time.Second)),

@@ -51,9 +51,9 @@ func (s *Shown) Add(l *model.Listener) {
 	if len(l.Certificates) == 0 {
 		return
 	}
-	all := append(s.byHost[l.Hostname], l)
-	slices.SortFunc(all, byOwner)
-	if s.byHost[l.Hostname] = all; len(all) > 1 {
+	s.byHost[l.Hostname] = append(s.byHost[l.Hostname], l)
+	if all := s.byHost[l.Hostname]; len(all) > 1 {
+		slices.SortFunc(all, byOwner)
 		return
 	}
 	if parent, is := parentOf(l.Hostname); is {

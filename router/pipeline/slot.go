@@ -183,15 +183,20 @@ func (s *slot) settleEntries(changes []userChange) (touched map[plan.Entry]struc
 		}
 	}
 	for e := range touched {
-		switch held := s.entries[e]; {
-		case held.users == 0:
-			delete(s.entries, e)
-		case held.by == nil:
-			held.by, held.value = s.firstWith(e)
-			s.entries[e] = held
-		}
+		s.inherit(e)
 	}
 	return touched
+}
+
+// inherit gives an entry whose user has gone to the first one that is left.
+func (s *slot) inherit(e plan.Entry) {
+	switch held := s.entries[e]; {
+	case held.users == 0:
+		delete(s.entries, e)
+	case held.by == nil:
+		held.by, held.value = s.firstWith(e)
+		s.entries[e] = held
+	}
 }
 
 // firstWith returns the first user that wants an entry, and its value.
