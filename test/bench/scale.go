@@ -131,6 +131,10 @@ func (b *bench) idle(ctx context.Context) error {
 		return err
 	}
 	router, _ := b.router.Usage()
+	was, err := b.router.Metrics()
+	if err != nil {
+		return err
+	}
 	before, err := rig.CPUTime(router.PID)
 	if err != nil {
 		return err
@@ -144,6 +148,12 @@ func (b *bench) idle(ctx context.Context) error {
 		return err
 	}
 	b.report.Require("CPU of the idle router", (after-before)/time.Since(began).Seconds()*100, "%", report.AtMost(0.5), "of one core, over "+b.idleFor.String())
+	is, err := b.router.Metrics()
+	if err != nil {
+		return err
+	}
+	const collections, allocated = "go_gc_duration_seconds_count", "go_memstats_alloc_bytes_total"
+	b.report.Figure("collections of garbage when idle", is[collections]-was[collections], "", fmt.Sprintf("%.1f MB were allocated", (is[allocated]-was[allocated])/1e6))
 	b.memory(" when idle")
 	return nil
 }

@@ -62,7 +62,7 @@ func Save(ctx context.Context, ready func() bool) {
 	debug.FreeOSMemory()
 	go followHeap(ctx)
 	// The first reports of status are what a start leaves behind.
-	for _, wait := range []time.Duration{5 * time.Second, time.Minute} {
+	for _, wait := range []time.Duration{5 * time.Second, 20 * time.Second} {
 		select {
 		case <-ctx.Done():
 			return
