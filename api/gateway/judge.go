@@ -70,8 +70,8 @@ func supported(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerC
 	if mode := tlsMode(l); mode != gatewayv1.TLSModeTerminate && (l.Protocol == gatewayv1.HTTPSProtocolType || mode != gatewayv1.TLSModePassthrough) {
 		return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("tls.mode %q is not served with protocol %s; use Terminate", mode, l.Protocol)
 	}
-	if l.TLS != nil && len(l.TLS.Options) > 0 {
-		return gatewayv1.ListenerReasonUnsupportedValue, "tls.options has keys that are not known, so the listener is not served; remove them"
+	if problem := optionsProblem(l); problem != "" {
+		return gatewayv1.ListenerReasonUnsupportedValue, problem
 	}
 	if EndsTLS(l) {
 		if message := unknownValidation(g, l); message != "" {

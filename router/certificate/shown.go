@@ -11,13 +11,15 @@ import (
 
 // Line is a certificate as a listener shows it at a slot, to clients that ask for some names.
 type Line struct {
-	// Certificate is the listener's own copy: its ID stands for the slot, the names and Clients,
-	// too.
+	// Certificate is the listener's own copy: its ID stands for the slot, and for all else that
+	// the line says.
 	*model.Certificate
 	// Owner is the object that has the listener.
 	Owner model.Object
 	// Clients is what clients are asked for, nil for nothing.
 	Clients *model.ListenerClients
+	// ALPN names the protocols that clients may agree on, empty for the default of the slot.
+	ALPN string
 	// Names are hosts, "*.example.com" for those with one label before, or "*" for all
 	// names that no other listener of the slot has, and for clients that send none.
 	Names []string
@@ -154,8 +156,11 @@ func shown(c *model.ListenerCertificate, l *model.Listener, slot int, names []st
 	if l.Clients != nil {
 		terms += "/" + l.Clients.CA.ID + l.Clients.Mark()
 	}
+	if l.ALPN != "" {
+		terms += "/alpn " + l.ALPN
+	}
 	id := contentID(l.Owner, terms, c.ID) // which stands for the content
-	return Line{Certificate: &model.Certificate{ID: id, Chain: c.Chain, PEM: c.PEM}, Owner: l.Owner, Names: names, Clients: l.Clients}
+	return Line{Certificate: &model.Certificate{ID: id, Chain: c.Chain, PEM: c.PEM}, Owner: l.Owner, Names: names, Clients: l.Clients, ALPN: l.ALPN}
 }
 
 // mostSpecific returns the listener that a name belongs to, or nil.

@@ -48,7 +48,7 @@ func (r *Runtime) slotLines(each func(listedLine)) error {
 
 // parseSlotLine reads "FILE:NUMBER [options] NAMES".
 func parseSlotLine(l string) (line listedLine, ok bool) {
-	line.file, line.terms, ok = strings.Cut(l, " ")
+	line.file, line.terms, ok = strings.Cut(strings.ReplaceAll(l, "\x00", ""), " ") // 3.4.7 writes the end of alpn's text, too
 	if !ok || strings.HasPrefix(l, "#") {
 		return line, false
 	}

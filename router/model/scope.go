@@ -61,6 +61,9 @@ type Listener struct {
 	Certificates []ListenerCertificate
 	// Clients is what clients are asked for in the handshake, nil for nothing.
 	Clients *ListenerClients
+	// ALPN names the protocols that clients may agree on (gateway.OptionALPN); empty is the
+	// default of the slot.
+	ALPN string
 }
 
 // ListenerClients is what the handshakes of a listener ask clients for.

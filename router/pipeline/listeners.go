@@ -134,7 +134,7 @@ func (p *Pipeline) replaceLines(s *slot, o model.Object, scope *plan.Scope) {
 // showLine adds a certificate to those of a slot.
 func (p *Pipeline) showLine(slot int, c *certificate.Line, scope *plan.Scope) shownLine {
 	line := shownLine{SlotLine: plan.SlotLine{Slot: slot, CertID: c.ID}}
-	terms := plan.SlotTerms{Names: strings.Join(c.Names, " ")}
+	terms := plan.SlotTerms{Names: strings.Join(c.Names, " "), ALPN: c.ALPN}
 	if c.Clients != nil {
 		line.ca, terms.CA, terms.LetsAllIn = c.Clients.CA, c.Clients.CA.ID, c.Clients.LetsAllIn
 		p.useCA(line.ca, 1, scope)

@@ -23,6 +23,9 @@ type SlotTerms struct {
 	CA string
 	// LetsAllIn asks for a certificate, and lets in clients whatever they show.
 	LetsAllIn bool
+	// ALPN names the protocols that clients may agree on, with commas between them. Empty is what
+	// the port has.
+	ALPN string
 }
 
 // asks is what is asked of clients.

@@ -62,8 +62,10 @@ func SlotLine(l Layout, line plan.SlotLine, terms plan.SlotTerms) (string, error
 	for name := range strings.SplitSeq(terms.Names, " ") {
 		err = errors.Join(err, checkPlain(name))
 	}
-	if terms.CA != "" {
-		err = errors.Join(err, checkPlain(l.CAFile(terms.CA)))
+	for _, value := range []string{terms.CA, terms.ALPN} {
+		if value != "" {
+			err = errors.Join(err, checkPlain(value))
+		}
 	}
 	if err != nil {
 		return "", &UnsafeError{Step: plan.SlotLineAdd{SlotLine: line, SlotTerms: terms}, Err: err}
@@ -71,40 +73,54 @@ func SlotLine(l Layout, line plan.SlotLine, terms plan.SlotTerms) (string, error
 	return file + " " + SlotTermsText(l, terms), nil
 }
 
-// How a line asks for certificates of clients. Where all are let in, the port ignores what is
-// wrong with one (fallbackBind).
+// Options of a line. Where all clients are let in, the port ignores what is wrong with their
+// certificates (fallbackBind).
 const (
-	demands = "[verify required ca-file "
-	offers  = "[verify optional ca-file "
+	demands = "verify required ca-file "
+	offers  = "verify optional ca-file "
+	agrees  = "alpn "
 )
 
 // SlotTermsText is what follows the certificate in a line of a list, as HAProxy shows it.
 func SlotTermsText(l Layout, t plan.SlotTerms) string {
-	switch {
-	case t.CA == "":
-		return t.Names
-	case t.LetsAllIn:
-		return offers + l.CAFile(t.CA) + "] " + t.Names
+	options := ""
+	if t.ALPN != "" {
+		options = agrees + t.ALPN
 	}
-	return demands + l.CAFile(t.CA) + "] " + t.Names
+	if t.CA != "" && t.ALPN != "" {
+		options += " "
+	}
+	switch {
+	case t.CA != "" && t.LetsAllIn:
+		options += offers + l.CAFile(t.CA)
+	case t.CA != "":
+		options += demands + l.CAFile(t.CA)
+	}
+	if options == "" {
+		return t.Names
+	}
+	return "[" + options + "] " + t.Names
 }
 
 // ReadSlotTerms reads a SlotTermsText. A text that is none is all names, which no line of the
 // router has.
 func ReadSlotTerms(l Layout, text string) plan.SlotTerms {
-	for prefix, all := range map[string]bool{demands: false, offers: true} {
-		file, names, ok := cutTerms(text, prefix)
-		if id, ours := l.CAID(file); ok && ours {
-			return plan.SlotTerms{Names: names, CA: id, LetsAllIn: all}
+	if rest, is := strings.CutPrefix(text, "["); is {
+		options, names, _ := strings.Cut(rest, "] ")
+		t := plan.SlotTerms{Names: names}
+		if rest, has := strings.CutPrefix(options, agrees); has {
+			t.ALPN, options, _ = strings.Cut(rest, " ")
+		}
+		file, optional := strings.CutPrefix(options, offers)
+		if !optional {
+			file = strings.TrimPrefix(file, demands)
+		}
+		t.CA, _ = l.CAID(file)
+		if t.LetsAllIn = optional; SlotTermsText(l, t) == text {
+			return t
 		}
 	}
 	return plan.SlotTerms{Names: text}
-}
-
-func cutTerms(text, prefix string) (file, names string, ok bool) {
-	rest, has := strings.CutPrefix(text, prefix)
-	file, names, ok = strings.Cut(rest, "] ")
-	return file, names, has && ok
 }
 
 // SlotLists returns the lists of all ports, by their files.

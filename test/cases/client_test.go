@@ -44,6 +44,7 @@ type response struct {
 	cookies []*http.Cookie
 	body    string
 	cert    string // common name of the served certificate
+	agreed  string // protocol of the handshake
 	pod     *answer
 	port    int   // that of the client
 	err     error // the connection failed, or was closed without an answer
@@ -86,7 +87,7 @@ func (r *request) do(httpPort, httpsPort int) response {
 		}
 		out.cert = secure.ConnectionState().PeerCertificates[0].Subject.CommonName
 		conn = secure
-		if secure.ConnectionState().NegotiatedProtocol == "h2" {
+		if out.agreed = secure.ConnectionState().NegotiatedProtocol; out.agreed == "h2" {
 			out.http2(r, secure)
 			return out
 		}

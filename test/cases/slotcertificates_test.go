@@ -39,7 +39,7 @@ func (u *universe) securedGateway(slot, turn int) *portal.Portal {
 		if err != nil {
 			u.t.Fatal(err)
 		}
-		l := model.Listener{Scope: model.NewScope(object, host), Slot: slot, Port: 8443, Hostname: host, Owner: object, Gateway: object, Certificates: []model.ListenerCertificate{{Certificate: c, Algorithm: kind}}}
+		l := model.Listener{Scope: model.NewScope(object, host), Slot: slot, Port: 8443, Hostname: host, Owner: object, Gateway: object, Certificates: []model.ListenerCertificate{{Certificate: c, Algorithm: kind}}, ALPN: pick(u, []string{"", "http/1.1", "h2"})}
 		p.Listeners = append(p.Listeners, l)
 		if u.IntN(2) == 0 {
 			p.Rules = append(p.Rules, portal.Rule{Name: fmt.Sprint(len(p.Rules)), Host: "*", Scope: l.Scope, Service: "s1"})
@@ -74,6 +74,19 @@ func shownAt(p *portal.Portal, name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// agreedAt returns the protocol that a client must get that offers HTTP/2 and HTTP/1.1, or nothing.
+func agreedAt(p *portal.Portal, shown string, offers []string) string {
+	if offers == nil {
+		return ""
+	}
+	for _, l := range p.Listeners {
+		if l.Hostname == shown && l.ALPN != "" {
+			return l.ALPN
+		}
+	}
+	return offers[0]
 }
 
 // TestSlotCertificates: random listeners of HTTPS come and go. At each port clients are
@@ -143,6 +156,9 @@ func (b *bed) shakeHands(t *testing.T, u *universe, gateways map[int]*portal.Por
 	}
 	if res.err != nil || !strings.Contains(res.cert, fmt.Sprintf("/%d %s ", slot, shown)) {
 		t.Fatalf("%s: shown %q, want that of %q: %v", at, res.cert, shown, res.err)
+	}
+	if agreed := agreedAt(p, shown, r.alpn); res.agreed != agreed {
+		t.Fatalf("%s: agreed on %q, want %q", at, res.agreed, agreed)
 	}
 	listener, _ := listenerOf(p, name)
 	if name == "-" {

@@ -120,7 +120,7 @@ func serve(res *door.Result, all []listener, others []bool, k *keyRing, g *gatew
 		if slot != 0 && l.served() && !r.lacking {
 			now := model.Listener{
 				Scope: l.scope, Slot: slot, Port: int(l.spec.Port), Hostname: l.hostname,
-				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates, Clients: clients,
+				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates, Clients: clients, ALPN: gateway.ALPN(l.spec),
 				Datagrams:    l.datagrams(),
 				EndsStreams:  l.secure() && l.spec.Protocol == gatewayv1.TLSProtocolType,
 				EndsRequests: l.spec.Protocol == gatewayv1.HTTPSProtocolType,
