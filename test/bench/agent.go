@@ -33,7 +33,7 @@ func (b *bench) withAgent(ctx context.Context) error {
 	if err := b.startRouter(ctx, "agent", "--agent-dir", agent.Dir); err != nil {
 		return err
 	}
-	without, end, err := b.other(ctx, "")
+	without, end, err := b.other(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,9 +63,21 @@ func (b *bench) own() *side { return &side{port: rig.HTTPPort, pid: b.haproxyPID
 
 // other starts a second router that has no agent, and stops it once it is ready, so that
 // its HAProxy stays as it is until the end.
-func (b *bench) other(ctx context.Context, program string) (s *side, end func(), err error) {
-	ports := rig.Ports{HTTP: 8090, HTTPS: 8453, Stats: 1946}
-	router, err := b.rig.StartRouterAt(program, ports, "other")
+func (b *bench) other(ctx context.Context) (s *side, end func(), err error) {
+	s, end, err = b.beside(ctx, "", "other", rig.Ports{HTTP: 8090, HTTPS: 8453, Stats: 1946})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.router.Signal(syscall.SIGSTOP); err != nil {
+		end()
+		return nil, nil, fmt.Errorf("start a second router: %w", err)
+	}
+	return s, end, nil
+}
+
+// beside starts one more router, of a program or, if that is empty, of this version.
+func (b *bench) beside(ctx context.Context, program, name string, ports rig.Ports) (s *side, end func(), err error) {
+	router, err := b.rig.StartRouterAt(program, ports, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,35 +87,11 @@ func (b *bench) other(ctx context.Context, program string) (s *side, end func(),
 		router.Kill()
 		_ = syscall.Kill(proxy.PID, syscall.SIGKILL) // it would live on
 	}
-	if err == nil {
-		err = router.Signal(syscall.SIGSTOP)
-	}
 	if err != nil {
 		end()
 		return nil, nil, fmt.Errorf("start a second router: %w", err)
 	}
 	return &side{port: ports.HTTP, pid: proxy.PID, router: router}, end, nil
-}
-
-// againstProgram compares the router with another version of it.
-func (b *bench) againstProgram(ctx context.Context) error {
-	if b.against == "" {
-		return errors.New("name the other router with -against")
-	}
-	other, end, err := b.other(ctx, b.against)
-	if err != nil {
-		return err
-	}
-	defer end()
-	for _, c := range []rival{
-		{"requests/s, 16 warm hosts, against the other router", 0, warmHosts, 0.97},
-		{"requests/s, random hosts, against the other router", 0, b.routes, 0.97},
-	} {
-		if err := b.compareSides(ctx, c, b.own(), other); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // policy returns a RoutePolicy for a route, or for all of the namespace.

@@ -139,7 +139,10 @@ type side struct {
 	port, pid int
 	// router is that of the side, or nil.
 	router *rig.Router
-	rates  []float64
+	// memory and proxyMemory are those of the router and of its HAProxy after their start, in
+	// MB, if they were asked for.
+	memory, proxyMemory float64
+	rates               []float64
 	// costs are microseconds of processor time for each request.
 	costs []float64
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/fairlead/fairlead/test/bench/report"
+	"github.com/fairlead/fairlead/test/bench/rig"
+)
+
+// slower and larger are how much a version may cost more than another one: for a request or a
+// change, and in memory.
+const slower, larger = 1.03, 1.05
+
+// settled is when a router has given back what its start needed, also one of a version that
+// does so after a minute.
+const settled = 75 * time.Second
+
+// againstProgram compares the router with another version of it. Both serve the same routes,
+// beside the bench's own router, which stands still, as does the one that is not measured.
+func (b *bench) againstProgram(ctx context.Context) error {
+	if b.against == "" {
+		return errors.New("name the other router with -against")
+	}
+	if err := b.router.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	defer func() { _ = b.router.Signal(syscall.SIGCONT) }() // it may have ended
+	var sides []*side
+	for i, program := range []string{"", b.against} {
+		name := []string{"this", "other"}[i]
+		b.progress("%s router: its memory %s after its start", name, settled)
+		s, end, err := b.beside(ctx, program, name, rig.Ports{HTTP: 8090 + i, HTTPS: 8453 + i, Stats: 1946 + i})
+		if err != nil {
+			return err
+		}
+		defer end()
+		if err := pause(ctx, settled); err != nil {
+			return err
+		}
+		s.memory, s.proxyMemory = residentOf(s)
+		if err := s.router.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		sides = append(sides, s)
+	}
+	this, other := sides[0], sides[1]
+	b.report.Require("router memory against the other router", this.memory/other.memory, "", report.AtMost(larger), fmt.Sprintf("%.1f MB against %.1f", this.memory, other.memory))
+	b.report.Require("HAProxy memory against the other router", this.proxyMemory/other.proxyMemory, "", report.AtMost(larger), fmt.Sprintf("%.1f MB against %.1f", this.proxyMemory, other.proxyMemory))
+	for _, c := range []rival{
+		{"requests/s, 16 warm hosts, against the other router", 0, warmHosts, 1 / slower},
+		{"requests/s, random hosts, against the other router", 0, b.routes, 1 / slower},
+	} {
+		if err := b.compareSides(ctx, c, this, other); err != nil {
+			return err
+		}
+	}
+	return b.compareChanges(ctx, this, other)
+}
+
+func residentOf(s *side) (router, proxy float64) {
+	r, p := s.router.Usage()
+	return report.Megabytes(r.Memory), report.Megabytes(p.Memory)
+}
+
+// compareChanges measures how long changes take to show, in turns.
+func (b *bench) compareChanges(ctx context.Context, sides ...*side) error {
+	names := []string{"route add", "endpoint change", "weight change", "path change"}
+	seen := map[string][][]float64{}
+	for _, name := range names {
+		seen[name] = make([][]float64, len(sides))
+	}
+	for round := range b.rounds {
+		for i, s := range sides {
+			if err := s.router.Signal(syscall.SIGCONT); err != nil {
+				return err
+			}
+			err := b.changesOf(ctx, s, fmt.Sprintf("r%ds%d-", round, i), func(name string, d time.Duration) {
+				if all := seen[name]; all != nil {
+					all[i] = append(all[i], report.Milliseconds(d))
+				}
+			})
+			if err := errors.Join(err, s.router.Signal(syscall.SIGSTOP)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range names {
+		this, other := median(seen[name][0]), median(seen[name][1])
+		b.report.Require(name+", p50, against the other router", this/other, "", report.AtMost(slower), fmt.Sprintf("%.2f ms against %.2f, of %d each", this, other, len(seen[name][0])))
+	}
+	return nil
+}
+
+// changesOf measures changes that one router shows, to routes of its own.
+func (b *bench) changesOf(ctx context.Context, s *side, prefix string, took func(string, time.Duration)) error {
+	probe := rig.NewProbeAt(s.port, false)
+	defer probe.Close()
+	on := &subject{rig: b.rig, probe: probe, prefix: prefix, serials: map[string]string{}}
+	for _, c := range []change{
+		{"", on.service("add"), on.addRoute}, // what came while it stood still is taken in with the first ones
+		{"route add", func(ctx context.Context, i int) error { return on.service("add")(ctx, i+pool) }, func(ctx context.Context, i int) (seen, error) { return on.addRoute(ctx, i+pool) }},
+		{"endpoint change", nil, on.setEndpoint},
+		{"weight change", on.weighted, on.setWeights},
+		{"path change", nil, on.setPath},
+	} {
+		samples := 3 * pool
+		if c.name == "" {
+			samples = pool
+		}
+		for i := range samples {
+			d, err := b.sample(ctx, c, i)
+			if err != nil {
+				return fmt.Errorf("%s, sample %d: %w\n%s", c.name, i, err, s.router.LogEnd())
+			}
+			took(c.name, d)
+		}
+	}
+	return nil
+}
