@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// gatewayPause is the longest pause between attempts to watch a kind of the Gateway API,
-// which the API server may not have yet.
+// gatewayPause is the longest pause between attempts to watch a kind of the Gateway API
+// that the router may not read, or that the API server does not say it has.
 const gatewayPause = 30 * time.Second
 
 const kindClass model.Kind = "GatewayClass"
@@ -43,6 +43,7 @@ type gatewaySets struct {
 	slots  *store[*slotTable]
 
 	absent sync.Once
+	kinds  *arrivals
 	// some is true once a Gateway has had a slot.
 	some   atomic.Bool
 	joints joints
@@ -73,6 +74,7 @@ func readSlots(m *corev1.ConfigMap) *slotTable {
 
 func newGatewaySets(w *Watcher) *gatewaySets {
 	g := &gatewaySets{joints: joints{versions: map[model.Object]uint64{}, of: map[model.Object]joint{}, marked: map[model.Object]marked{}}}
+	g.kinds = newArrivals(w.clients.gateway, "/apis/"+gatewayv1.GroupVersion.String())
 	g.classes = newStore(kindClass, whole(func(*gatewayv1.GatewayClass) {}), w.classEvent)
 	g.objects = newStore(gateway.KindGateway, whole(func(*gatewayv1.Gateway) {}), w.gatewayEvent)
 	g.sets = newStore(gateway.KindListenerSet, whole(func(*gatewayv1.ListenerSet) {}), w.setEvent)
@@ -165,12 +167,18 @@ func jsonFeed[S, T any, O interface {
 	list := st.list(readJSON(client, resource, func(d *jsontext.Decoder) (any, error) { return decode(d) }))
 	f := &feed{name: resource, store: st, example: object(&listedObject[S, T]{}), plain: true, slowest: gatewayPause}
 	f.list = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		l, err := list(ctx, o)
-		if apierrors.IsForbidden(err) {
-			w.log.Debug("may not read this kind of the gateway API", "resource", resource, "err", err)
-			err = apierrors.NewNotFound(gatewayv1.Resource(resource), "")
+		for {
+			l, err := list(ctx, o)
+			switch {
+			case apierrors.IsForbidden(err):
+				w.log.Debug("may not read this kind of the gateway API", "resource", resource, "err", err)
+				return nil, apierrors.NewNotFound(gatewayv1.Resource(resource), "")
+			case !apierrors.IsNotFound(err) || ctx.Err() != nil:
+				return l, err
+			}
+			f.absent()
+			w.gateways.kinds.await(ctx, resource, gatewayPause)
 		}
-		return l, err
 	}
 	f.watch = func(ctx context.Context, o metav1.ListOptions) (watchapi.Interface, error) {
 		return jsonwatch.Start(ctx, client, resource, o, func(d *jsontext.Decoder) (runtime.Object, error) { return decode(d) })

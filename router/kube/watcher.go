@@ -206,6 +206,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	begin := func(run func(context.Context)) { feeds.Go(func() { run(ctx) }) }
 	w.secrets.open(start, begin)
 	w.configMaps.open(start, begin)
+	begin(w.gateways.kinds.run)
 
 	<-ctx.Done()
 	w.secrets.close()

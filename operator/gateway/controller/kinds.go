@@ -40,7 +40,8 @@ func (b *bundle) now() crds {
 // awaitKinds returns true when the API server has the kinds and lets the operator read
 // them, and false when the context ends before. It logs each reason to wait once.
 func (r *reconciler) awaitKinds(ctx context.Context, kinds meta.RESTMapper) bool {
-	ticker := time.NewTicker(r.options.Poll)
+	pause := min(r.options.Poll, arrivalPause)
+	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	said := ""
 	for {
@@ -49,7 +50,7 @@ func (r *reconciler) awaitKinds(ctx context.Context, kinds meta.RESTMapper) bool
 			return true
 		}
 		if waits != said && ctx.Err() == nil {
-			r.options.Log.Info("Gateways are not served", "because", waits, "looking-again-every", r.options.Poll.String())
+			r.options.Log.Info("Gateways are not served", "because", waits, "looking-again-every", pause.String())
 			said = waits
 		}
 		select {

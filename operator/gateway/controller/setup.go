@@ -31,8 +31,12 @@ import (
 // fieldManager is by which the operator applies status. The routers have another one.
 const fieldManager = "fairlead-operator"
 
-// defaultPoll is how often to look whether the CRDs are there, and of which version.
-const defaultPoll = 30 * time.Second
+// arrivalPause is how often to look whether the CRDs are there: whoever installs them waits for what
+// they are for. defaultPoll is how often to look of which version they are, and for ListenerSets.
+const (
+	arrivalPause = 2 * time.Second
+	defaultPoll  = 5 * time.Second
+)
 
 // workers is how many Gateways are worked on at a time: when a router pod ends, it has to
 // leave the EndpointSlices of all.
@@ -48,7 +52,7 @@ const (
 type Options struct {
 	// Defaults are those of IngressControllers.
 	Defaults effective.Defaults
-	// Poll is how often to look for the CRDs; the default is 30 seconds.
+	// Poll is how often to look of which version the CRDs are; the default is 5 seconds.
 	Poll time.Duration
 	// Now returns the time; the default is time.Now.
 	Now func() time.Time
