@@ -340,10 +340,16 @@ func (w *Watcher) classEvent(key model.Object, before, after *gatewayv1.GatewayC
 	if before != nil && after != nil && equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return
 	}
+	w.markGateways(func(_ model.Object, g *gatewayv1.Gateway) bool { return string(g.Spec.GatewayClassName) == key.Name })
+}
+
+// markGateways marks Gateways that are of some kind, once all have been looked at: routes are
+// looked at for each, and who looks at routes asks for Gateways.
+func (w *Watcher) markGateways(are func(model.Object, *gatewayv1.Gateway) bool) {
 	var of []model.Object
-	w.gateways.objects.each(func(g model.Object, object *gatewayv1.Gateway) bool {
-		if string(object.Spec.GatewayClassName) == key.Name {
-			of = append(of, g)
+	w.gateways.objects.each(func(key model.Object, g *gatewayv1.Gateway) bool {
+		if are(key, g) {
+			of = append(of, key)
 		}
 		return true
 	})
@@ -391,12 +397,7 @@ func (w *Watcher) namespaceOfGateways(key model.Object, appears bool) {
 	if !appears {
 		return
 	}
-	w.gateways.objects.each(func(g model.Object, _ *gatewayv1.Gateway) bool {
-		if g.Namespace == key.Name {
-			w.markGateway(g)
-		}
-		return true
-	})
+	w.markGateways(func(g model.Object, _ *gatewayv1.Gateway) bool { return g.Namespace == key.Name })
 	w.gateways.eachRoute(func(r model.Object, _ *gatewayRoute) {
 		if r.Namespace == key.Name {
 			w.dirty.Mark(r)

@@ -153,7 +153,10 @@ func (s *store[T]) group(key model.Object) []T {
 	return s.groups[key]
 }
 
-// each calls f for all objects, in any order, until f returns false.
+// each calls f for all objects, in any order, until f returns false. Meanwhile the store takes no
+// changes. So f may look at other stores only in one order, or two such calls and two writers
+// wait for each other for ever: routes of Gateways and BackendTLSPolicies, ListenerSets, Gateways, classes,
+// namespaces.
 func (s *store[T]) each(f func(model.Object, T) bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
