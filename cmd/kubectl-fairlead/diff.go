@@ -34,10 +34,11 @@ Exit code: 0 no change of the kinds of --fail-on, 1 such a change, 2 wrong argum
 something could not be read.`,
 		Example: `  kubectl fairlead diff -f manifests/
   kubectl fairlead diff -f manifests/ --prune --fail-on lost
-  kubectl fairlead diff -f new/ --against old/ -o markdown`,
+  kubectl fairlead diff -f new/ --against old/ -o markdown
+  kubectl fairlead diff -f manifests/ --against git:main`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().StringVar(&f.against, "against", againstCluster, "what there is before: cluster, or the `PATH` of manifests that are all there is")
+	cmd.Flags().StringVar(&f.against, "against", againstCluster, "what there is before: cluster, the `PATH` of manifests that are all there is, or git:REF for what -f names in a commit")
 	cmd.Flags().BoolVar(&f.prune, "prune", false, "Routes, Ingresses, RoutePolicies and objects of the Gateway API that the manifests of their namespace do not have go")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "any", "`KINDS` of changes that make the exit code 1: any, none, or a list of "+strings.Join(kindNames(), ", "))
 	o := c.addFlags(cmd)
@@ -107,6 +108,10 @@ func (c *command) sides(ctx context.Context, o *options, f *diffFlags) (before, 
 	}
 	if f.prune {
 		return nil, nil, &usageError{"--prune is for a cluster: with --against PATH, what the manifests of -f do not have is gone"}
+	}
+	if ref, is := strings.CutPrefix(f.against, againstGit); is {
+		before, err = c.readCommit(ctx, o, ref)
+		return before, manifests, err
 	}
 	former := *o
 	former.files = []string{f.against}

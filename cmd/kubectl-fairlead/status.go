@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
+	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/check"
 	"github.com/fairlead/fairlead/check/collect"
 )
@@ -26,7 +27,7 @@ const (
 type statusFlags struct {
 	wait          time.Duration
 	probe, failOn string
-	short         bool
+	short, watch  bool
 }
 
 func (c *command) statusCommand() *cobra.Command {
@@ -44,6 +45,7 @@ arguments, or too much could not be read.`,
 		Example: `  kubectl fairlead status
   kubectl fairlead status --wait --probe none
   kubectl fairlead status --router internal --fail-on warning
+  kubectl fairlead status -w --short
   kubectl fairlead status -o json | jq -r '.checks[] | select(.state == "fail") | .id'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -53,6 +55,7 @@ arguments, or too much could not be read.`,
 	cmd.Flags().StringVar(&f.probe, "probe", "here", "`WHERE` to ask the routers' addresses from: here, or none")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "failure", "`WHAT` makes the exit code 1: failure or warning")
 	cmd.Flags().BoolVar(&f.short, "short", false, "show the verdict and what is wrong, not the facts")
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "look again and again, until Ctrl-C; not to a terminal, show what is other than before")
 	o := c.addFlags(cmd)
 	completeKinds(cmd, "failure", "warning")
 	for _, name := range []string{"filename", "domain"} {
@@ -76,6 +79,8 @@ func (f *statusFlags) check(o *options) error {
 		return &usageError{fmt.Sprintf("--probe %q is unknown; use one of: here, none", f.probe)}
 	case f.failOn != "failure" && f.failOn != "warning":
 		return &usageError{fmt.Sprintf("--fail-on %q is unknown; use one of: failure, warning", f.failOn)}
+	case f.watch && (f.wait > 0 || o.output != "text"):
+		return &usageError{"-w shows text until Ctrl-C: leave out --wait and -o"}
 	case f.wait < 0:
 		return &usageError{fmt.Sprintf("--wait %s is less than nothing", f.wait)}
 	}
@@ -91,7 +96,11 @@ func (c *command) status(ctx context.Context, o *options, f *statusFlags) error 
 	if err != nil {
 		return err
 	}
-	report, err := c.look(ctx, config, f, collect.Options{Namespace: own, Router: o.router, Probe: f.probe == "here", Now: time.Now})
+	options := collect.Options{Namespace: own, Router: o.router, Probe: f.probe == "here", Now: time.Now}
+	if f.watch {
+		return c.watchStatus(ctx, f, waitPause, func(ctx context.Context) (*check.Report, error) { return judge(ctx, config, options) })
+	}
+	report, err := c.look(ctx, config, f, options)
 	if err != nil {
 		return err
 	}
@@ -108,11 +117,7 @@ func (c *command) look(ctx context.Context, config *rest.Config, f *statusFlags,
 	started := time.Now()
 	reported := started
 	for {
-		snapshot, err := collect.Read(ctx, config, options)
-		var report *check.Report
-		if err == nil {
-			report = check.Judge(snapshot)
-		}
+		report, err := judge(ctx, config, options)
 		waited := time.Since(started)
 		if err == nil && report.Good(f.failOn == "warning") || waited+waitPause > f.wait || ctx.Err() != nil {
 			return report, err
@@ -127,6 +132,74 @@ func (c *command) look(ctx context.Context, config *rest.Config, f *statusFlags,
 		case <-time.After(waitPause):
 		}
 	}
+}
+
+// judge reads and judges a cluster once.
+func judge(ctx context.Context, config *rest.Config, options collect.Options) (*check.Report, error) {
+	snapshot, err := collect.Read(ctx, config, options)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it does
+	}
+	return check.Judge(snapshot), nil
+}
+
+// pausesPerLook is how many times as long as a look is the pause before the next one.
+const pausesPerLook = 5
+
+// watchStatus shows on a terminal each look in the place of the last one, and writes elsewhere those
+// by which a check has another state. The exit code is that of the last one.
+func (c *command) watchStatus(ctx context.Context, f *statusFlags, pause time.Duration, look func(context.Context) (*check.Report, error)) error {
+	style, live := c.style(f.short), isTerminal(c.screen)
+	for last := ""; ; {
+		began := time.Now()
+		report, err := look(ctx)
+		if ctx.Err() != nil {
+			return nil // Ctrl-C
+		}
+		states, text := shownOf(report, err, style)
+		switch {
+		case live:
+			err = c.redraw(text)
+		case states != last:
+			_, err = fmt.Fprintf(c.screen, "%s\n%s\n", began.Format(time.TimeOnly), text)
+		default:
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("write the answer: %w", err)
+		}
+		last, c.code = states, f.code(report)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(pause, pausesPerLook*time.Since(began))):
+		}
+	}
+}
+
+// shownOf returns the states of all checks, and the screen.
+func shownOf(report *check.Report, err error, style check.Style) (states, screen string) {
+	var text, all strings.Builder
+	if err != nil {
+		_, _ = fmt.Fprintln(terminal.Writer(&text), err) // into memory
+		return text.String(), text.String()
+	}
+	_ = report.Screen(&text, style) // into memory
+	for i := range report.Checks {
+		all.WriteString(report.Checks[i].ID + string(report.Checks[i].State) + " ")
+	}
+	return string(report.Verdict) + all.String(), text.String()
+}
+
+// code is the exit code for a report, or for none.
+func (f *statusFlags) code(report *check.Report) int {
+	switch {
+	case report == nil || report.Verdict == check.Unclear:
+		return exitUsage
+	case report.Good(f.failOn == "warning"):
+		return exitGood
+	}
+	return exitBad
 }
 
 // waitsFor is the first thing that is wrong.
@@ -154,8 +227,11 @@ type statusView struct {
 // Text writes past the filter of the command, because of the colours; Screen makes each
 // line safe itself.
 func (v *statusView) Text(io.Writer) error {
-	style := check.Style{Short: v.short, ASCII: !utf8Locale(os.Getenv), Color: colored(v.command.screen, os.Getenv)}
-	return v.Screen(v.command.screen, style) //nolint:wrapcheck // it says what it does
+	return v.Screen(v.command.screen, v.command.style(v.short)) //nolint:wrapcheck // it says what it does
+}
+
+func (c *command) style(short bool) check.Style {
+	return check.Style{Short: short, ASCII: !utf8Locale(os.Getenv), Color: colored(c.screen, os.Getenv)}
 }
 
 // utf8Locale reports whether the user's locale has more than ASCII.

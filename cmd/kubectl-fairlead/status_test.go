@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead/fairlead/check"
 )
@@ -51,6 +54,46 @@ func TestStatusWithoutRights(t *testing.T) {
 	code := c.run(t.Context(), []string{"status", "--kubeconfig", closedServer(t), "--probe", "none", "--wait=1ms"})
 	if text := out.String(); code != exitUsage || !strings.HasPrefix(text, "UNKNOWN: too much could not be read") || strings.Contains(text, "\x1b") {
 		t.Errorf("exit code %d:\n%s", code, text)
+	}
+}
+
+// TestStatusWatch: what is written is what has another state, and the exit code is that of the
+// last look.
+func TestStatusWatch(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	c := &command{out: &out, err: &out, screen: &out, now: testNow}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	looks := []func() (*check.Report, error){
+		func() (*check.Report, error) { return nil, errors.New("no \x1b[1mroute to host") },
+		func() (*check.Report, error) {
+			return &check.Report{Verdict: check.Unhealthy, Checks: []check.Check{{ID: "FL201", State: check.Fail, Summary: "first"}}}, nil
+		},
+		func() (*check.Report, error) {
+			return &check.Report{Verdict: check.Unhealthy, Checks: []check.Check{{ID: "FL201", State: check.Fail, Summary: "second"}}}, nil
+		},
+		func() (*check.Report, error) {
+			return &check.Report{Verdict: check.Healthy, Checks: []check.Check{{ID: "FL201", State: check.OK, Summary: "third"}}}, nil
+		},
+	}
+	err := c.watchStatus(ctx, &statusFlags{failOn: "failure"}, time.Microsecond, func(context.Context) (*check.Report, error) {
+		if len(looks) == 0 {
+			cancel()
+			return nil, ctx.Err()
+		}
+		look := looks[0]
+		looks = looks[1:]
+		return look()
+	})
+	text := out.String()
+	for _, want := range []string{"route to host", "first", "\nHEALTHY"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("lacks %q", want)
+		}
+	}
+	if err != nil || c.code != exitGood || strings.Contains(text, "second") || strings.Contains(text, "\x1b") {
+		t.Errorf("%v, exit code %d:\n%s", err, c.code, text)
 	}
 }
 

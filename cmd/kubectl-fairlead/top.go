@@ -137,8 +137,13 @@ func (c *command) draw(view *top.View) error {
 	if err := view.Text(terminal.Writer(&text)); err != nil {
 		return err //nolint:wrapcheck // it says what it does
 	}
+	return c.redraw(text.String())
+}
+
+// redraw puts a safe text in the place of what the terminal shows.
+func (c *command) redraw(text string) error {
 	const home, rest = "\x1b[H", "\x1b[J"
-	lines := strings.ReplaceAll(text.String(), "\n", "\x1b[K\n")
+	lines := strings.ReplaceAll(text, "\n", "\x1b[K\n")
 	if _, err := fmt.Fprint(c.screen, home, lines, rest); err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
