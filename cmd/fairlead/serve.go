@@ -243,7 +243,7 @@ func (s *server) waitReady(ctx context.Context, e *engine.Engine, p *parts.Parts
 	said := time.NewTicker(4 * time.Second)
 	defer tick.Stop()
 	defer said.Stop()
-	for !e.Ready() {
+	for !e.Reported() {
 		select {
 		case err := <-p.Failed():
 			return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead/fairlead/api"
@@ -105,6 +106,7 @@ type Engine struct {
 	reloadedAt time.Time
 	old        oldWorkers
 	ready      readiness
+	reported   atomic.Bool
 	startup    startup
 	sources    refusedSources
 	answers    answers
@@ -265,6 +267,7 @@ func (e *Engine) sync() time.Duration {
 	e.started()
 	e.goneSince, e.bare, e.complaint = time.Time{}, false, ""
 	e.report()
+	e.reported.Store(true)
 	e.o.Metrics.observeLive(e.changes.live(e.turns.waits, time.Now()))
 	e.reportPolicies()
 	if e.turns.count() == 0 {

@@ -140,3 +140,7 @@ func (r *readiness) set(v bool) { r.ready.Store(v) }
 
 // Ready reports whether HAProxy serves every route that the router knows.
 func (e *Engine) Ready() bool { return e.ready.ready.Load() }
+
+// Reported reports whether the sink of statuses has had those of all routes that there were when
+// the router was ready for the first time, which is a moment later.
+func (e *Engine) Reported() bool { return e.reported.Load() }

@@ -235,13 +235,17 @@ func (t *trial) killed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	commands := again.curls()
+	if len(commands) == 0 {
+		return fmt.Errorf("printed no curl command: %s", strings.Join(again.lines(), "\n"))
+	}
 	_ = again.cmd.Process.Kill()
 	if err := <-again.ended; err == nil {
 		return errors.New("fairlead ended with 0, though it was killed")
 	}
 	again.stopped = true
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		_, _, err := ask(ctx, again.curls()[0])
+		_, _, err := ask(ctx, commands[0])
 		if err != nil {
 			t.say("ok    killed: HAProxy ends as well")
 			return nil
