@@ -164,7 +164,7 @@ func TestCollectInTime(t *testing.T) {
 	var out, errs bytes.Buffer
 	c := &command{in: strings.NewReader(""), out: &out, err: &errs, now: testNow}
 	start := time.Now()
-	if code := c.run(ctx, []string{"collect", "--kubeconfig", kubeconfigFor(t, server.URL), "--out", path, "--timeout", "1s"}); code != exitBad {
+	if code := c.run(ctx, []string{"collect", "--kubeconfig", kubeconfigFor(t, server.URL), "--out", path, "--timeout", "3s"}); code != exitBad {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	if took := time.Since(start); took > 15*time.Second {
