@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -20,9 +19,6 @@ import (
 
 // againstGit begins what diff's --against names a commit by.
 const againstGit = "git:"
-
-// mostCommitted bounds what is read of a commit, in bytes.
-const mostCommitted = 256 << 20
 
 // readCommit reads the manifests that the paths of -f had in a commit. One that was not there
 // has none. Files are read as git stores them: no filter, attribute or link has a part in it.
@@ -68,13 +64,12 @@ func readCommitted(ctx context.Context, r *manifest.Reader, ref, path string) er
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReader(bytes.NewReader(contents))
-	for i := range names {
-		data, err := nextBlob(in, hashes[i])
-		if err != nil {
-			return fmt.Errorf("%s: %w", names[i], err)
+	for i, name := range names {
+		var data []byte
+		if data, contents, err = nextBlob(contents, hashes[i]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		r.Read(filepath.ToSlash(filepath.Join(g.folder, names[i])), data)
+		r.Read(filepath.ToSlash(filepath.Join(g.folder, name)), data)
 	}
 	return nil
 }
@@ -94,25 +89,19 @@ func manifestsIn(listed, asked string) (names, hashes []string) {
 	return names, hashes
 }
 
-// nextBlob reads "HASH blob SIZE", a line's end, the content and another line's end.
-func nextBlob(in *bufio.Reader, hash string) ([]byte, error) {
-	head, err := in.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	f := strings.Fields(head)
+// nextBlob parts "HASH blob SIZE", a line's end, the content and another line's end from what
+// follows.
+func nextBlob(contents []byte, hash string) (data, rest []byte, err error) {
+	head, rest, _ := bytes.Cut(contents, []byte("\n"))
+	f := strings.Fields(string(head))
 	if len(f) != 3 || f[0] != hash || f[1] != "blob" {
-		return nil, fmt.Errorf("git says %q", strings.TrimSpace(head))
+		return nil, nil, fmt.Errorf("git says %q", head)
 	}
 	size, err := strconv.Atoi(f[2])
-	if err != nil || size > mostCommitted {
-		return nil, fmt.Errorf("has %s bytes", f[2])
+	if err != nil || size < 0 || size >= len(rest) {
+		return nil, nil, fmt.Errorf("git says %q, and has %d bytes", head, len(rest))
 	}
-	data := make([]byte, size+1)
-	if _, err := io.ReadFull(in, data); err != nil {
-		return nil, err
-	}
-	return data[:size], nil
+	return rest[:size], rest[size+1:], nil
 }
 
 // git is the user's, in a folder.
@@ -131,8 +120,6 @@ func (g git) run(ctx context.Context, in io.Reader, args ...string) ([]byte, err
 		return nil, fmt.Errorf("git %s: %s", args[0], line)
 	case err != nil:
 		return nil, fmt.Errorf("git %s: %w", args[0], err)
-	case out.Len() > mostCommitted:
-		return nil, fmt.Errorf("git %s: more than %d MB", args[0], mostCommitted>>20)
 	}
 	return out.Bytes(), nil
 }
