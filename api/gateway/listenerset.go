@@ -8,10 +8,11 @@ import (
 )
 
 // What ListenerSets may add to one Gateway. Entries that are not served for another reason
-// do not count. A namespace has a quarter, so that a tenant leaves most to the others.
+// do not count. A namespace has a share, so that a tenant leaves most to the others.
 const (
 	MostSetListeners               = 4096
 	MostSetListenersOfNamespace    = MostSetListeners / 4
+	MostSetCertificates            = 4096
 	MostSetCertificatesOfNamespace = 128
 )
 

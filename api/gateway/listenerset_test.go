@@ -206,3 +206,27 @@ func TestSetBounds(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestSetCertificates: those that all namespaces together may name are bounded, too.
+func TestSetCertificates(t *testing.T) {
+	t.Parallel()
+	g := gatewayOf(t, allowing+"[{name: x, port: 80, protocol: HTTP}]")
+	listener := "[{name: l, port: 443, protocol: HTTPS, hostname: HOST, tls: {certificateRefs: [" + strings.Repeat("{name: c},", gateway.MostSetCertificatesOfNamespace/2) + "]}}]"
+	var all []*gatewayv1.ListenerSet
+	full := gateway.MostSetCertificates / gateway.MostSetCertificatesOfNamespace
+	for n := range full + 1 {
+		all = append(all, many(t, fmt.Sprintf("n%02d", n), 2, listener)...)
+	}
+	accepted := 0
+	for _, v := range gateway.Join(g, all, namespaceLabels).Sets {
+		switch l := v.Listeners[0]; {
+		case l.Accepted():
+			accepted++
+		case v.Set.Namespace != fmt.Sprintf("n%02d", full) || l.Reason != "TooManyListeners":
+			t.Errorf("%s/%s: %s %s", v.Set.Namespace, v.Set.Name, l.Reason, l.Message)
+		}
+	}
+	if accepted != 2*full {
+		t.Errorf("%d are accepted, want %d", accepted, 2*full)
+	}
+}

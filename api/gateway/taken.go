@@ -12,7 +12,7 @@ type taken struct {
 	// listeners and certificates count those of ListenerSets, by namespace, and all the
 	// first of all namespaces.
 	listeners, certificates map[string]int
-	all                     int
+	all, allCertificates    int
 }
 
 // portUse has the protocols (group) and, of each, the hostnames of a port.
@@ -43,7 +43,7 @@ func (t *taken) clear() {
 	}
 	clear(t.listeners)
 	clear(t.certificates)
-	t.all = 0
+	t.all, t.allCertificates = 0, 0
 }
 
 // judge judges the next entry of a ListenerSet, of which v is true by itself, and gives it what it
@@ -68,6 +68,7 @@ func (t *taken) judge(g *gatewayv1.Gateway, namespace string, l *gatewayv1.Liste
 	t.all++
 	t.listeners[namespace]++
 	t.certificates[namespace] += certificates
+	t.allCertificates += certificates
 	return v
 }
 
@@ -97,6 +98,8 @@ func (t *taken) tooMany(namespace string, certificates int) string {
 		return fmt.Sprintf("the ListenerSets of namespace %s have the %d listeners that one namespace may have at a Gateway, so this one is not served; delete others", namespace, MostSetListenersOfNamespace)
 	case t.certificates[namespace]+certificates > MostSetCertificatesOfNamespace:
 		return fmt.Sprintf("the ListenerSets of namespace %s may name %d certificates at a Gateway, and this listener names more than are left, so it is not served; delete others", namespace, MostSetCertificatesOfNamespace)
+	case t.allCertificates+certificates > MostSetCertificates:
+		return fmt.Sprintf("the ListenerSets of a Gateway may name %d certificates, and this listener names more than are left, so it is not served; delete others, or name another Gateway", MostSetCertificates)
 	case t.all == MostSetListeners:
 		return fmt.Sprintf("the Gateway has the %d listeners that ListenerSets may add to it, so this one is not served; delete others, or name another Gateway", MostSetListeners)
 	}
