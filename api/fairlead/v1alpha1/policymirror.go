@@ -36,8 +36,9 @@ type MirrorTarget struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || int(self) >= 0 && int(self) <= 100",message="must be from 0 to 100"
 	Percent *intstr.IntOrString `json:"percent,omitempty"`
 	// bodyBytes is how long a body may be that is copied. Requests with longer ones, with
-	// ones that do not say their length, or with ones that come late are not copied. The
-	// default is 0: copies have no body.
+	// ones that do not say their length in HTTP/1.1, or with ones that come late are not copied. The
+	// default is 0: copies have no body. Copies of calls of GRPCRoutes have their message, and
+	// the default is 16384 for them.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
