@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// arrivalPause is how often to ask which kinds the API server has, while one is missing: the answer
-// is small, and whoever installs the CRDs waits for what they are for.
+// arrivalPause is how often to ask which kinds the API server has, while one is missing. The answer
+// is small, and a user who has just installed the CRDs waits for them to be served.
 const arrivalPause = 2 * time.Second
 
 // arrivals knows which kinds of an API group's version the API server has. It asks only while

@@ -16,12 +16,12 @@ import (
 // slot is a port of the router's pod that listeners have.
 type slot struct {
 	number int
-	// users listen here, in the order of their right to a host: one Gateway and its ListenerSets.
-	// Of several Gateways, which only a mistake gives the same slot, that of the first has it:
-	// gateway, as it was last settled.
+	// users listen here, in the order of their right to a host: a Gateway and its ListenerSets.
 	users    []*slotUser
 	byObject map[model.Object]*slotUser
-	gateway  model.Object
+	// gateway is the one that is served, as it was last settled: that of the first user. Only
+	// by a mistake have users of several Gateways the same slot.
+	gateway model.Object
 	// changed has the listeners that users had when they were last settled.
 	changed map[*slotUser][]*model.Listener
 	entries map[plan.Entry]slotEntry

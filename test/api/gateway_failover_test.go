@@ -202,7 +202,7 @@ func (g gatewayTest) leader(t *testing.T, before string) (holder string) {
 			return err
 		}
 		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" || *l.Spec.HolderIdentity == before {
-			return errors.New("nobody else leads")
+			return errors.New("no other operator leads")
 		}
 		holder = *l.Spec.HolderIdentity
 		return nil

@@ -31,8 +31,8 @@ import (
 // fieldManager is by which the operator applies status. The routers have another one.
 const fieldManager = "fairlead-operator"
 
-// arrivalPause is how often to look whether the CRDs are there: whoever installs them waits for what
-// they are for. defaultPoll is how often to look of which version they are, and for ListenerSets.
+// arrivalPause is how often to look whether the CRDs are there, which a user who has just installed them
+// waits for. defaultPoll is how often to look of which version they are, and for ListenerSets.
 const (
 	arrivalPause = 2 * time.Second
 	defaultPoll  = 5 * time.Second
