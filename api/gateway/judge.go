@@ -16,6 +16,8 @@ type ListenerVerdict struct {
 	// Block is that of the slot that the listener needs; zero if it is not accepted. A slot of
 	// TLS serves listeners of HTTPS, too (ServedAt).
 	Block Block
+	// Shared listeners have no slot: they are served at the router's own ports (SharesAddress).
+	Shared bool
 	// Reason is that of the condition Accepted: ListenerReasonAccepted if it is True.
 	Reason gatewayv1.ListenerConditionReason
 	// Conflict is the reason of the condition Conflicted: ListenerReasonNoConflicts if

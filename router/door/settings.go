@@ -52,6 +52,8 @@ type Settings struct {
 	NamespaceSharedLimits int
 	// GatewayPorts says that HAProxy is to have ports for Gateways.
 	GatewayPorts bool
+	// SharedAddress permits that Gateways share the address of the router.
+	SharedAddress bool
 	// PortsUnbound says that HAProxy refused the ports for Gateways and runs without them.
 	PortsUnbound bool
 	// HeaderBytes is what the header actions of a route may add up to in one
