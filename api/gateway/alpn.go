@@ -29,6 +29,15 @@ func ALPN(l *gatewayv1.Listener) string {
 	return string(l.TLS.Options[OptionALPN])
 }
 
+// hasALPN reports whether a listener names protocols, were they none.
+func hasALPN(l *gatewayv1.Listener) bool {
+	if l.TLS == nil {
+		return false
+	}
+	_, has := l.TLS.Options[OptionALPN]
+	return has
+}
+
 // optionsProblem says what is wrong with the options of a listener, or nothing. One that is not
 // known may protect, so the listener is not served.
 func optionsProblem(l *gatewayv1.Listener) string {
@@ -40,7 +49,7 @@ func optionsProblem(l *gatewayv1.Listener) string {
 			return fmt.Sprintf("tls.options: %.100q is not known, so the listener is not served; remove it: %s is the only option", key, OptionALPN)
 		}
 	}
-	if _, has := l.TLS.Options[OptionALPN]; !has {
+	if !hasALPN(l) {
 		return ""
 	}
 	wrong := func(is string) string {

@@ -59,8 +59,11 @@ func unknownValidation(g *gatewayv1.Gateway, l *gatewayv1.Listener) string {
 	return ""
 }
 
-// blockOf returns the block of the slot that a listener needs.
+// blockOf returns the block of the slot that a listener needs, zero if it needs none.
 func blockOf(g *gatewayv1.Gateway, l *gatewayv1.Listener) Block {
+	if SharesAddress(g) {
+		return Block{}
+	}
 	block, _ := BlockFor(l.Protocol)
 	if v, _ := Validation(g, int32(l.Port)); block == HTTPS && LetsAllIn(v) {
 		return Fallback

@@ -162,6 +162,8 @@ func (seen *scratch) verdict(j *Joint, s *gatewayv1.ListenerSet, was *SetVerdict
 	var entries []gatewayv1.Listener
 	var alone []ListenerVerdict
 	switch {
+	case SharesAddress(g):
+		return &SetVerdict{Set: s, Reason: gatewayv1.ListenerSetReasonNotAllowed, Message: noSets(g)}
 	case !AllowsSets(g, s.Namespace, labelsOf):
 		return &SetVerdict{
 			Set: s, Reason: gatewayv1.ListenerSetReasonNotAllowed,

@@ -13,8 +13,8 @@ import (
 type ListenerVerdict struct {
 	Name gatewayv1.SectionName
 	Port int32
-	// Block is that of the slot that the listener needs; zero if it is not accepted. A slot of
-	// TLS serves listeners of HTTPS, too (ServedAt).
+	// Block is that of the slot that the listener needs; zero if it is not accepted or Shared. A
+	// slot of TLS serves listeners of HTTPS, too (ServedAt).
 	Block Block
 	// Shared listeners have no slot: they are served at the router's own ports (SharesAddress).
 	Shared bool
@@ -49,7 +49,7 @@ func Judge(g *gatewayv1.Gateway) []ListenerVerdict {
 			}
 		}
 		if v.Accepted() {
-			v.Block = blockOf(g, l)
+			v.Shared, v.Block = SharesAddress(g), blockOf(g, l)
 		}
 		verdicts = append(verdicts, v)
 	}
@@ -65,6 +65,9 @@ func supported(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerC
 		if problem := HostnameProblem(host); problem != "" {
 			return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("hostname %q %s", host, problem)
 		}
+	}
+	if reason, message := atRouter(g, l); message != "" {
+		return reason, message
 	}
 	if l.Protocol != gatewayv1.HTTPSProtocolType && l.Protocol != gatewayv1.TLSProtocolType {
 		return gatewayv1.ListenerReasonAccepted, ""

@@ -83,10 +83,11 @@ func SetEntries(s *gatewayv1.ListenerSet) []gatewayv1.Listener {
 }
 
 // AllowsSets reports whether ListenerSets of a namespace may attach to a Gateway. None may
-// unless the Gateway says so; an unreadable selector allows none.
+// unless the Gateway says so; an unreadable selector allows none, nor does a Gateway at the
+// address of the router.
 func AllowsSets(g *gatewayv1.Gateway, namespace string, labelsOf Labels) bool {
 	a := g.Spec.AllowedListeners
-	if a == nil || a.Namespaces == nil || a.Namespaces.From == nil {
+	if SharesAddress(g) || a == nil || a.Namespaces == nil || a.Namespaces.From == nil {
 		return false
 	}
 	switch *a.Namespaces.From {
@@ -120,7 +121,10 @@ func Join(g *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet, labelsOf Labels) 
 // listeners there are.
 func JudgeAlone(g *gatewayv1.Gateway, l *gatewayv1.Listener) ListenerVerdict {
 	v := ListenerVerdict{Name: l.Name, Port: int32(l.Port), Conflict: gatewayv1.ListenerReasonNoConflicts}
-	if v.Reason, v.Message = supported(g, l); v.Accepted() {
+	if v.Reason, v.Message = supported(g, l); v.Accepted() && SharesAddress(g) {
+		v.Reason, v.Message = gatewayv1.ListenerReasonPortUnavailable, noSets(g)
+	}
+	if v.Accepted() {
 		v.Block = blockOf(g, l)
 	}
 	return v

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"fmt"
+
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
@@ -21,4 +23,61 @@ const AnnotationSharedAddress = "fairlead.dev/shared-address"
 const AnnotationTakesOver = "fairlead.dev/takes-over"
 
 // SharesAddress reports whether a Gateway asks for the address of the router.
-func SharesAddress(g *gatewayv1.Gateway) bool { return g.Annotations[AnnotationAddress] == AddressRouter }
+func SharesAddress(g *gatewayv1.Gateway) bool {
+	return g.Annotations[AnnotationAddress] == AddressRouter
+}
+
+// The ports at which a router serves Routes and Ingresses, and Gateways at its address.
+const (
+	SharedHTTPPort  = 80
+	SharedHTTPSPort = 443
+)
+
+// AddressProblem says what is wrong with the annotation by which a Gateway chooses its address,
+// or nothing. Such a Gateway is not served: with an address of its own, its hosts could be where
+// their owner does not want them.
+func AddressProblem(g *gatewayv1.Gateway) string {
+	value, has := g.Annotations[AnnotationAddress]
+	if !has || value == AddressRouter {
+		return ""
+	}
+	return fmt.Sprintf("annotation %s has %.50q, which is not known, so the Gateway is not served; write %q for the address of the router, or remove the annotation for an address of its own", AnnotationAddress, value, AddressRouter)
+}
+
+// atRouter says why a listener is not served at the address that its Gateway chooses, or nothing.
+func atRouter(g *gatewayv1.Gateway, l *gatewayv1.Listener) (gatewayv1.ListenerConditionReason, string) {
+	if problem := AddressProblem(g); problem != "" {
+		return gatewayv1.ListenerReasonUnsupportedValue, problem
+	}
+	if !SharesAddress(g) {
+		return "", ""
+	}
+	const here, instead = "is not served at the address of the router (annotation " + AnnotationAddress + ")", "or another Gateway without the annotation"
+	port := int32(SharedHTTPPort)
+	switch l.Protocol {
+	case gatewayv1.HTTPProtocolType:
+	case gatewayv1.HTTPSProtocolType:
+		port = SharedHTTPSPort
+		what := ""
+		if hasALPN(l) {
+			what = "tls.options[" + OptionALPN + "]"
+		}
+		if v, field := Validation(g, int32(l.Port)); v != nil {
+			what = field
+		}
+		if what != "" {
+			return gatewayv1.ListenerReasonUnsupportedValue, fmt.Sprintf("%s %s, so the listener is not served; remove it, %s", what, here, instead)
+		}
+	case gatewayv1.TLSProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType:
+		return gatewayv1.ListenerReasonUnsupportedProtocol, fmt.Sprintf("protocol %s %s; use HTTP or HTTPS, %s", l.Protocol, here, instead)
+	}
+	if int32(l.Port) != port {
+		return gatewayv1.ListenerReasonPortUnavailable, fmt.Sprintf("protocol %s at port %d %s; use port %d, %s", l.Protocol, l.Port, here, port, instead)
+	}
+	return "", ""
+}
+
+// noSets says why a Gateway at the address of the router has no ListenerSets.
+func noSets(g *gatewayv1.Gateway) string {
+	return fmt.Sprintf("Gateway %s/%s is at the address of the router (annotation %s), where ListenerSets have no listeners, so none of them is served; name a Gateway without the annotation, or have the Gateway itself list the listeners", g.Namespace, g.Name, AnnotationAddress)
+}

@@ -228,7 +228,7 @@ func (g *gateways) assign() {
 		tenants := map[gatewayapi.Port]string{}
 		want := func(all []gatewayapi.ListenerVerdict, tenant string) {
 			for _, v := range all {
-				if port := v.Block.Port(v.Port); v.Accepted() {
+				if port := v.Block.Port(v.Port); v.Accepted() && !v.Shared {
 					blocks[port], tenants[port] = v.Block.Wider(blocks[port]), cmp.Or(tenants[port], tenant)
 				}
 			}

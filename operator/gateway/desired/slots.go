@@ -18,7 +18,7 @@ import (
 func WantedSlots(j *gateway.Joint) (wanted map[gateway.Port]gateway.Block, tenants map[gateway.Port]string) {
 	wanted, tenants = map[gateway.Port]gateway.Block{}, map[gateway.Port]string{}
 	want := func(v gateway.ListenerVerdict, tenant string) {
-		if !v.Accepted() {
+		if !v.Accepted() || v.Shared {
 			return
 		}
 		port := v.Block.Port(v.Port)

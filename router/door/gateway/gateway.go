@@ -111,7 +111,7 @@ func serve(res *door.Result, all []listener, others []bool, k *keyRing, g *gatew
 			slot = int(podPort)
 		}
 		r.ready = slot != 0
-		r.exhausted = podPort == 0 && l.verdict.Accepted() && slotsFull(k.src, l.verdict.Block, l.tenant(g))
+		r.exhausted = podPort == 0 && l.verdict.Accepted() && !l.verdict.Shared && slotsFull(k.src, l.verdict.Block, l.tenant(g))
 		if l.secure() {
 			clients = k.clients(g, l, &r)
 			certificates = k.read(l, slot, &r)
@@ -203,9 +203,10 @@ func (Gateways) Content(v door.Version) any {
 		return nil
 	}
 	return struct {
-		UID  string
-		Spec *gatewayv1.GatewaySpec
-	}{string(g.UID), &g.Spec}
+		UID     string
+		Address string `json:",omitempty"`
+		Spec    *gatewayv1.GatewaySpec
+	}{string(g.UID), g.Annotations[gateway.AnnotationAddress], &g.Spec}
 }
 
 // Decode implements door.Door.
