@@ -33,12 +33,28 @@ const (
 	SharedHTTPSPort = 443
 )
 
-// AddressProblem says what is wrong with the annotation by which a Gateway chooses its address,
-// or nothing. Such a Gateway is not served: with an address of its own, its hosts could be where
-// their owner does not want them.
+// PermitsSharing reports whether an IngressController permits that Gateways share the address of
+// its routers, and says what is wrong with its annotation: what is not known permits nothing.
+func PermitsSharing(annotations map[string]string) (permits bool, problem string) {
+	switch annotations[AnnotationSharedAddress] {
+	case "true":
+		return true, ""
+	case "", "false":
+		return false, ""
+	}
+	return false, `must be "true" or "false"`
+}
+
+// AddressProblem says what is wrong with how a Gateway chooses its address, or nothing. Such a
+// Gateway is not served: elsewhere its hosts could be where their owner does not want them.
 func AddressProblem(g *gatewayv1.Gateway) string {
 	value, has := g.Annotations[AnnotationAddress]
-	if !has || value == AddressRouter {
+	switch {
+	case !has:
+		return ""
+	case value == AddressRouter && len(g.Spec.Addresses) > 0:
+		return fmt.Sprintf("spec.addresses: the Gateway is to be at the address of the router (annotation %s), so it is not served; remove spec.addresses, or remove the annotation for an address of its own", AnnotationAddress)
+	case value == AddressRouter:
 		return ""
 	}
 	return fmt.Sprintf("annotation %s has %.50q, which is not known, so the Gateway is not served; write %q for the address of the router, or remove the annotation for an address of its own", AnnotationAddress, value, AddressRouter)

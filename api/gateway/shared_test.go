@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -77,6 +78,33 @@ func TestJudgeShared(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", text, test.want)
 			}
 		})
+	}
+}
+
+// TestJudgeSharedAddresses: who asks for an address besides that of the router gets neither.
+func TestJudgeSharedAddresses(t *testing.T) {
+	t.Parallel()
+	g := &gatewayv1.Gateway{Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{{Port: 80, Protocol: "HTTP"}}, Addresses: []gatewayv1.GatewaySpecAddress{{Value: "192.0.2.1"}}}}
+	g.Annotations = map[string]string{gateway.AnnotationAddress: gateway.AddressRouter}
+	if v := gateway.Judge(g)[0]; v.Reason != gatewayv1.ListenerReasonUnsupportedValue || v.Shared || !strings.Contains(v.Message, "spec.addresses") {
+		t.Errorf("got %+v", v)
+	}
+}
+
+func TestPermitsSharing(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"true": "true ", "false": "false ", "": "false ", "True": "false !", "yes": "false !", "true\n": "false !", "\x00": "false !"} {
+		permits, problem := gateway.PermitsSharing(map[string]string{gateway.AnnotationSharedAddress: value})
+		got := fmt.Sprint(permits, " ")
+		if problem != "" {
+			got += "!"
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", value, got, want)
+		}
+	}
+	if permits, problem := gateway.PermitsSharing(nil); permits || problem != "" {
+		t.Errorf("no annotation: %t, %s", permits, problem)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
 	router "github.com/fairlead/fairlead/router/settings"
 )
@@ -80,6 +81,8 @@ type Spec struct {
 	Firewall bool
 	// Memory bounds the containers.
 	Memory router.Memory
+	// SharedAddress permits that Gateways share the address of the routers.
+	SharedAddress bool
 	// HAProxyCPU and RouterCPU are how much processor time the two containers reserve.
 	HAProxyCPU, RouterCPU resource.Quantity
 }
@@ -136,6 +139,7 @@ func Of(ic *operatorv1.IngressController, c Cluster, o Defaults) Spec {
 	s.Memory = router.MemoryOf(&ic.Spec, cmp.Or(o.Routes, router.DefaultRoutes))
 	// The routers say what is wrong with these.
 	s.HAProxyCPU, s.RouterCPU = router.HAProxyCPUOf(ic.Annotations), router.RouterCPUOf(ic.Annotations)
+	s.SharedAddress, _ = gateway.PermitsSharing(ic.Annotations)
 	s.SourceRanges = sourceRangesOf(ic)
 	s.Replicas = replicasOf(ic, eligibleNodes(c.Nodes, s.NodeSelector, s.Tolerations))
 	s.NotOurName = notOurName(s.Domain, o, c.DNS)

@@ -93,6 +93,9 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 		SystemCA: &model.CA{ID: systemCA},
 	})
 	s.settings, s.render = wide.Ingest, wide.Render
+	if s.controller == nil { // manifests seldom have it, and the operator says what it does not permit
+		s.settings.SharedAddress = true
+	}
 	s.render.Key = shownKey
 	for _, f := range findings {
 		if !needsFiles(f.Field) {

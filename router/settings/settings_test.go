@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/render"
@@ -309,6 +310,22 @@ func TestSeries(t *testing.T) {
 		if got.Series != want || (len(findings) > 0) != (want == 0 && text != "") {
 			t.Errorf("%q: %d series, findings %v; want %d", text, got.Series, findings, want)
 		}
+	}
+}
+
+// TestSharedAddress: Gateways share the address of the router only where that is said.
+func TestSharedAddress(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"": false, "true": true, "false": false, "yes": false, "true\n\t\r\x00\f": false} {
+		ic := &operatorv1.IngressController{}
+		ic.Annotations = map[string]string{gateway.AnnotationSharedAddress: text}
+		got, findings := settings.From(ic, settings.Flags{})
+		if wrong := text != "" && text != "true" && text != "false"; got.Ingest.SharedAddress != want || (len(findings) > 0) != wrong {
+			t.Errorf("%q: permitted %t, findings %v; want %t", text, got.Ingest.SharedAddress, findings, want)
+		}
+	}
+	if got, _ := settings.From(nil, settings.Flags{}); got.Ingest.SharedAddress {
+		t.Error("permitted without an IngressController")
 	}
 }
 

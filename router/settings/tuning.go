@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/traffic"
 )
@@ -114,6 +115,15 @@ func (r *reader) series(text string) {
 		return
 	}
 	r.out.Series = n
+}
+
+// sharedAddress reads whether Gateways may share the address of the router.
+func (r *reader) sharedAddress(annotations map[string]string) {
+	permits, problem := gateway.PermitsSharing(annotations)
+	if problem != "" {
+		r.find("metadata.annotations["+gateway.AnnotationSharedAddress+"]", problem, "Gateways may not share the address of the router")
+	}
+	r.out.Ingest.SharedAddress = permits
 }
 
 // duration takes a time over. Zero and less mean the default, as they do on

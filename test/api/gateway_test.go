@@ -305,6 +305,7 @@ func TestGateways(t *testing.T) {
 	t.Run("service", g.testService)
 	t.Run("tenants", g.testTenants)
 	t.Run("addresses", g.testAddresses)
+	t.Run("shared", g.testShared)
 	t.Run("listeners", g.testListeners)
 	t.Run("access", g.testAccess)
 	t.Run("listenersets", g.testListenerSets)

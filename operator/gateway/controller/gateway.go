@@ -84,7 +84,7 @@ func (r *reconciler) observe(ctx context.Context, g *gatewayv1.Gateway, object *
 		return in, err
 	}
 	ic := in.Class.IC
-	if !in.Class.Accepted() {
+	if !in.Class.Accepted() && !gateway.SharesAddress(g) {
 		if ic, err = r.holder(ctx, g); err != nil {
 			return in, err
 		}
@@ -102,6 +102,12 @@ func (r *reconciler) observe(ctx context.Context, g *gatewayv1.Gateway, object *
 	}
 	in.Nodes, in.Pods = nodes.Items, pods.Items
 	in.Settings = settingsOf(ic, r.options.Defaults)
+	if in.AtRouter() {
+		key := client.ObjectKey{Namespace: api.OperandNamespace, Name: desired.FrontName(in.Settings)}
+		if in.Front, err = apply.Get(ctx, r.client, key, &corev1.Service{}); err != nil {
+			return in, err
+		}
+	}
 	return in, r.readService(ctx, &in)
 }
 
@@ -130,6 +136,10 @@ func (r *reconciler) ensureChildren(ctx context.Context, in *desired.Input) erro
 	}
 	if err := r.ensureSlots(ctx, in); err != nil {
 		return err
+	}
+	if in.AtRouter() && in.Serves() { // it has none, and what it had leads nowhere
+		in.Service = nil
+		return r.withdraw(ctx, client.ObjectKeyFromObject(in.Gateway))
 	}
 	service, err := r.ensureService(ctx, in)
 	problem, err := problemOf(err)
@@ -187,6 +197,11 @@ func (r *reconciler) writeStatus(ctx context.Context, in desired.Input) error {
 // deletes what was made for it.
 func (r *reconciler) release(ctx context.Context, key client.ObjectKey) error {
 	r.silence.forget(key)
+	return errors.Join(r.withdraw(ctx, key), r.withdrawAccess(ctx, key), r.releaseSlots(ctx, key, ""))
+}
+
+// withdraw deletes the Service that was made for a Gateway, with its EndpointSlices.
+func (r *reconciler) withdraw(ctx context.Context, key client.ObjectKey) error {
 	match := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{gateway.LabelGateway: gateway.LabelValue(key.Name), gateway.LabelManagedBy: gateway.ManagedBy}}
 	services, endpoints := &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{}
 	if err := errors.Join(r.client.List(ctx, services, match...), r.client.List(ctx, endpoints, match...)); err != nil {
@@ -205,5 +220,5 @@ func (r *reconciler) release(ctx context.Context, key client.ObjectKey) error {
 			failed = append(failed, r.remove(ctx, o))
 		}
 	}
-	return errors.Join(append(failed, r.withdrawAccess(ctx, key), r.releaseSlots(ctx, key, ""))...)
+	return errors.Join(failed...)
 }

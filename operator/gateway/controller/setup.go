@@ -145,7 +145,7 @@ func (r *reconciler) setupGateways(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{RateLimiter: retries(), MaxConcurrentReconciles: workers, EnableWarmup: new(true)}).
 		For(&gatewayv1.Gateway{}).
 		Watches(&gatewayv1.GatewayClass{}, handler.EnqueueRequestsFromMapFunc(ofClass)).
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.ownerOrSharing)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.byPod), builder.WithPredicates(endpointChanged())).
 		Watches(&operatorv1.IngressController{}, handler.EnqueueRequestsFromMapFunc(r.byIngressController), builder.WithPredicates(publishingChanged())).

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/gateway"
+	"github.com/fairlead/fairlead/operator/apply"
 	"github.com/fairlead/fairlead/operator/gateway/desired"
 	"github.com/fairlead/fairlead/operator/pod"
 )
@@ -86,6 +88,23 @@ func (r *reconciler) byIngressController(ctx context.Context, o client.Object) [
 	return r.servedBy(ctx, o.GetName())
 }
 
+// ownerOrSharing wakes the Gateway that a Service was made for, and those that are at the address
+// of a Service of routers.
+func (r *reconciler) ownerOrSharing(ctx context.Context, o client.Object) []reconcile.Request {
+	if o.GetNamespace() != api.OperandNamespace {
+		return ownerOf(ctx, o)
+	}
+	return append(ownerOf(ctx, o), r.sharing(ctx, o.GetLabels()[api.LabelOwningIngressController])...)
+}
+
+// sharing returns the Gateways at the address of an IngressController's routers.
+func (r *reconciler) sharing(ctx context.Context, ic string) []reconcile.Request {
+	return slices.DeleteFunc(r.servedBy(ctx, ic), func(req reconcile.Request) bool {
+		g, err := apply.Get(ctx, r.client, req.NamespacedName, &gatewayv1.Gateway{})
+		return err == nil && (g == nil || !gateway.SharesAddress(g))
+	})
+}
+
 // servedBy returns the Gateways of all classes that mean an IngressController, and those
 // that have its slots although their class means none any more.
 func (r *reconciler) servedBy(ctx context.Context, ic string) []reconcile.Request {
@@ -154,6 +173,7 @@ func publishingChanged() predicate.Predicate {
 		old, ok := e.ObjectOld.(*operatorv1.IngressController)
 		now, ok2 := e.ObjectNew.(*operatorv1.IngressController)
 		return !ok || !ok2 || old.Generation != now.Generation ||
+			old.Annotations[gateway.AnnotationSharedAddress] != now.Annotations[gateway.AnnotationSharedAddress] ||
 			!equality.Semantic.DeepEqual(old.Status.EndpointPublishingStrategy, now.Status.EndpointPublishingStrategy)
 	}}
 }

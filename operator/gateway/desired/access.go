@@ -51,6 +51,9 @@ func AccessOwner(o metav1.Object) string {
 // ListenerSets are in, so that no tenant makes the Role of another one too large.
 func (in Input) Access() []Access {
 	g := in.Gateway
+	if gateway.SharesAddress(g) && in.Settings.Name != "" && !in.Settings.SharedAddress {
+		return nil // they serve nothing of it
+	}
 	labels := AccessLabels(g.Namespace, g.Name)
 	all := in.access("router-reads-certificates-for-gateway-"+labels[labelAccess], door.Secrets(g, in.Grants))
 	if in.Joint == nil {

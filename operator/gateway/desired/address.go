@@ -65,10 +65,10 @@ func (in Input) unusable() string {
 // Addresses returns where clients reach the Gateway, at most as many as the status holds.
 func (in Input) Addresses() []gatewayv1.GatewayStatusAddress {
 	var found []string
-	if in.Service != nil {
-		found = service.Published(in.Settings.Strategy.Type, in.Service, in.Nodes, in.Pods)
-		if in.Service.Spec.Type == corev1.ServiceTypeClusterIP {
-			found = slices.DeleteFunc(slices.Clone(in.Service.Spec.ClusterIPs), func(s string) bool { return s == "" || s == corev1.ClusterIPNone })
+	if s := in.entry(); s != nil {
+		found = service.Published(in.Settings.Strategy.Type, s, in.Nodes, in.Pods)
+		if s.Spec.Type == corev1.ServiceTypeClusterIP {
+			found = slices.DeleteFunc(slices.Clone(s.Spec.ClusterIPs), func(s string) bool { return s == "" || s == corev1.ClusterIPNone })
 		}
 	}
 	var list []gatewayv1.GatewayStatusAddress

@@ -35,10 +35,11 @@ type Input struct {
 	// still served.
 	Moved   map[gateway.Port]int32
 	MovedAt map[gateway.Port]time.Time
-	// Service is the live one, nil if there is none.
-	Service *corev1.Service
-	Pods    []corev1.Pod
-	Nodes   []corev1.Node
+	// Service is the live one, nil if there is none. Front is that by which clients reach the
+	// routers themselves (FrontName), known for a Gateway at their address.
+	Service, Front *corev1.Service
+	Pods           []corev1.Pod
+	Nodes          []corev1.Node
 	// Grants lists the ReferenceGrants of a namespace.
 	Grants func(namespace string) []*gatewayv1.ReferenceGrant
 	// Problem says why something could not be written, empty if it could.
@@ -65,10 +66,13 @@ func (in Input) Refusal() (gatewayv1.GatewayConditionReason, string, bool) {
 	if message := unsupportedAddress(in.Gateway); message != "" {
 		return gatewayv1.GatewayReasonUnsupportedAddress, message, false
 	}
+	if reason, message := in.misplaced(); message != "" {
+		return reason, message, false
+	}
 	verdicts := gateway.Judge(in.Gateway)
 	bad := slices.DeleteFunc(slices.Clone(verdicts), gateway.ListenerVerdict.Accepted)
 	if len(bad) == 0 {
-		return gatewayv1.GatewayReasonAccepted, "", true
+		return gatewayv1.GatewayReasonAccepted, in.ignored(), true
 	}
 	return gatewayv1.GatewayReasonListenersNotValid, listed(bad), len(bad) < len(verdicts)
 }
@@ -112,7 +116,7 @@ func (in Input) Conditions() []metav1.Condition {
 			Type: string(gatewayv1.GatewayConditionProgrammed), Status: status(why == gatewayv1.GatewayReasonProgrammed), Reason: string(why), Message: text,
 		}, generation, in.Now)),
 	}
-	if field := gateway.Insecure(in.Gateway); field != "" {
+	if field := gateway.Insecure(in.Gateway); field != "" && !gateway.SharesAddress(in.Gateway) {
 		all = append(all, condition(live, metav1.Condition{
 			Type: string(gatewayv1.GatewayConditionInsecureFrontendValidationMode), Status: metav1.ConditionTrue, Reason: string(gatewayv1.GatewayReasonConfigurationChanged),
 			Message: field + ": clients are let in whatever certificate they show, or without one; pods have to look at what the headers say",
@@ -138,15 +142,15 @@ func (in Input) programmed() (gatewayv1.GatewayConditionReason, string) {
 	case len(in.missing()) > 0:
 		return gatewayv1.GatewayReasonAddressNotUsable, fmt.Sprintf("no pool gives the Gateway %s%s", strings.Join(in.missing(), ", "), in.allocator())
 	case len(in.Addresses()) == 0:
-		return gatewayv1.GatewayReasonAddressNotAssigned, "the Gateway has no address" + in.allocator()
+		return gatewayv1.GatewayReasonAddressNotAssigned, in.noAddress() + in.allocator()
 	case !slices.ContainsFunc(in.Pods, pod.Ready):
 		return gatewayv1.GatewayReasonPending, fmt.Sprintf("no router of IngressController %s is ready", in.Settings.Name)
 	}
 	if reason, message := in.unserved(); message != "" {
 		return reason, message
 	}
-	if in.Settings.Strategy.Type == operatorv1.NodePortServiceStrategyType && in.Service != nil {
-		return gatewayv1.GatewayReasonProgrammed, "nodes serve ports of the Gateway at ports of their own, each of which one Gateway can have: " + nodePorts(in.Service)
+	if in.Settings.Strategy.Type == operatorv1.NodePortServiceStrategyType && in.entry() != nil {
+		return gatewayv1.GatewayReasonProgrammed, in.nodePorts()
 	}
 	return gatewayv1.GatewayReasonProgrammed, ""
 }
@@ -165,10 +169,11 @@ func (in Input) noSlots() string {
 
 // allocator says what the allocator of addresses says about the Service.
 func (in Input) allocator() string {
-	if in.Service == nil {
+	s := in.entry()
+	if s == nil {
 		return ""
 	}
-	c := meta.FindStatusCondition(in.Service.Status.Conditions, api.ConditionAllocated)
+	c := meta.FindStatusCondition(s.Status.Conditions, api.ConditionAllocated)
 	if c == nil || c.Status == metav1.ConditionTrue || c.Message == "" {
 		return ""
 	}

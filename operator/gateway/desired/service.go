@@ -215,12 +215,16 @@ func withoutFormer(live, desired *corev1.Service) bool {
 }
 
 // nodePorts lists the ports of nodes behind which the Gateway is, for a message.
-func nodePorts(s *corev1.Service) string {
+func (in Input) nodePorts() string {
+	s, at := in.entry(), "nodes serve ports of the Gateway at ports of their own, each of which one Gateway can have: "
+	if in.AtRouter() {
+		at = "nodes serve the ports of the routers at ports of their own: "
+	}
 	ports := slices.SortedFunc(slices.Values(s.Spec.Ports), func(a, b corev1.ServicePort) int { return cmp.Compare(a.Port, b.Port) })
 	var list []string
 	for _, p := range ports {
 		port := gateway.Port{Number: p.Port, UDP: p.Protocol == corev1.ProtocolUDP}
 		list = append(list, fmt.Sprintf("%s at port %d", port, p.NodePort))
 	}
-	return strings.Join(list, ", ")
+	return at + strings.Join(list, ", ")
 }
