@@ -63,7 +63,7 @@ func manifestRemedies() map[Reason]Remedy {
 		},
 		ReasonHostOnTwoDoors: {
 			Severity: SeverityInfo,
-			Cause:    "a Route or an Ingress has the host at the router's own addresses, and a route of a Gateway has it at the Gateway's",
+			Cause:    "a Route, an Ingress or a route of a Gateway has the host at the router's own addresses, and a route of a Gateway with an address of its own has it there",
 			Remedy:   "let DNS lead the name to one of them, give external-dns one source for it, and remove the other object once no client comes that way",
 		},
 	}

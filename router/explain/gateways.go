@@ -70,7 +70,9 @@ type gateways struct {
 	byBackend map[string]*model.Claim
 	byScope   map[model.ScopeID]model.Listener
 	// doors are the Gateways that serve a host, each with its oldest claim.
-	doors map[string]map[model.Object]*model.Claim
+	// atRouter are the oldest claims of hosts that Gateways have at the address of the router.
+	doors    map[string]map[model.Object]*model.Claim
+	atRouter map[string]*model.Claim
 	// oldest are the oldest claims of the hosts of each scope, made when they are first asked for.
 	oldest map[model.ScopeID]map[string]*model.Claim
 	// reports are what the router says about policies for these objects.
@@ -92,7 +94,7 @@ func (s *Snapshot) readGateways() *gateways {
 	g := &gateways{
 		source: s.source, served: map[model.Object]metav1.Object{}, joints: map[model.Object]*gatewayapi.Joint{},
 		slots: map[model.Object]map[gatewayapi.Port]int32{}, table: gatewayapi.Table{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{}, doors: map[string]map[model.Object]*model.Claim{},
-		assumed: map[string]string{},
+		atRouter: map[string]*model.Claim{}, assumed: map[string]string{},
 	}
 	for key, o := range s.objects.Gateways {
 		if s.servesGatewayObject(o) {

@@ -18,14 +18,20 @@ import (
 // externalDNS begins the annotations by which external-dns publishes names.
 const externalDNS = "external-dns.alpha.kubernetes.io/"
 
-// indexDoors notes, by name, the Gateways that serve a host, each with its oldest claim. A
-// running router does none of this: it costs only those who ask.
+// indexDoors notes, by name, the Gateways that serve a host at addresses of their own, each with
+// its oldest claim, and the oldest claim of those that do at the address of the router. A running router does none of this: it costs only those who ask.
 func (g *gateways) indexDoors() {
 	for key := range g.served {
 		_, served := g.pipeline.Claims(key)
 		for _, c := range served {
 			scope, host := model.SplitHost(c.Host)
-			if host == match.Any {
+			switch known := g.atRouter[host]; {
+			case host == match.Any:
+				continue
+			case scope == "": // its Gateway is at the address of the router
+				if known == nil || c.Older(known) {
+					g.atRouter[host] = c
+				}
 				continue
 			}
 			at := g.byScope[scope].Gateway
@@ -69,35 +75,72 @@ func (s *Snapshot) twoDoors(key model.Object, find finder) {
 
 const effectTwoDoors = "the two do not meet: DNS decides which one clients reach"
 
-// gatewayTwoDoors is the same for a route of the Gateway API: hosts that Routes and Ingresses
-// have at the router's own addresses.
+// gatewayTwoDoors is the same for a route of the Gateway API: hosts that Routes, Ingresses and
+// routes of other Gateways have at the router's own addresses or, if its Gateway is there itself,
+// that others have at addresses of their own. A route that names both Gateways is at both on
+// purpose.
 func (s *Snapshot) gatewayTwoDoors(g *gateways, key model.Object) []Finding {
 	var hosts []string
-	var first *model.Claim
+	message, effect := "", ""
 	_, served := g.pipeline.Claims(key)
 	for _, c := range served {
-		_, host := model.SplitHost(c.Host)
-		if slices.Contains(hosts, host) || len(s.servedAt(host)) == 0 {
+		scope, host := model.SplitHost(c.Host)
+		if slices.Contains(hosts, host) {
 			continue
 		}
-		if hosts = append(hosts, host); first == nil {
-			first = c
+		say := s.besideRouter
+		if scope == "" {
+			say = s.besideGateways
+		}
+		if other, published := say(g, key, c); other != "" {
+			if hosts = append(hosts, host); len(hosts) == 1 {
+				message, effect = other, effectTwoDoors+published
+			}
 		}
 	}
-	if first == nil {
+	if len(hosts) == 0 {
 		return nil
 	}
-	scope, host := model.SplitHost(first.Host)
-	gateway, more := g.byScope[scope].Gateway, ""
 	if len(hosts) > 1 {
-		more = fmt.Sprintf("; the same holds for %s of this route", count(len(hosts)-1, "further host"))
+		message += fmt.Sprintf("; the same holds for %s of this route", count(len(hosts)-1, "further host"))
 	}
-	routes := s.servedAt(host)
 	return []Finding{s.finding(api.Finding{
-		Object: refOf(g.served[key]), Field: "spec.hostnames", Reason: api.ReasonHostOnTwoDoors, Severity: api.SeverityInfo,
-		Message: fmt.Sprintf("%s answers for host %s at %s, too; this route does at Gateway %s%s%s", s.noun(routes[0]), host, s.routerDoor(), gateway, g.addresses(gateway), more),
-		Effect:  effectTwoDoors + s.published(g, routes[0], g.doorsOf(host), host),
+		Object: refOf(g.served[key]), Field: "spec.hostnames", Reason: api.ReasonHostOnTwoDoors, Severity: api.SeverityInfo, Message: message, Effect: effect,
 	})}
+}
+
+// besideRouter says what has the host of a claim at the router's own addresses, and what publishes
+// its name; empty if nothing has.
+func (s *Snapshot) besideRouter(g *gateways, key model.Object, c *model.Claim) (other, published string) {
+	scope, host := model.SplitHost(c.Host)
+	at := s.routerOwner(g, host)
+	if at == (model.Object{}) || at == key {
+		return "", ""
+	}
+	gateway := g.byScope[scope].Gateway
+	return fmt.Sprintf("%s answers for host %s at %s, too; this route does at Gateway %s%s", s.noun(at), host, s.routerDoor(), gateway, g.addresses(gateway)),
+		s.published(g, at, g.doorsOf(host), host)
+}
+
+// besideGateways says which Gateways have the host of a claim at addresses of their own.
+func (s *Snapshot) besideGateways(g *gateways, key model.Object, c *model.Claim) (other, published string) {
+	doors := slices.DeleteFunc(g.doorsOf(c.Host), func(d model.Object) bool { return g.doors[c.Host][d].Owner == key })
+	if len(doors) == 0 {
+		return "", ""
+	}
+	return fmt.Sprintf("%s answers for host %s, too; this route does at %s", s.gatewayDoor(g, doors[0], c.Host), c.Host, s.routerDoor()), s.published(g, key, doors, c.Host)
+}
+
+// routerOwner returns a Route or a route of a Gateway that has a host of that very name at the
+// router's own addresses, or none.
+func (s *Snapshot) routerOwner(g *gateways, host string) model.Object {
+	if routes := s.servedAt(host); len(routes) > 0 {
+		return routes[0]
+	}
+	if c := g.atRouter[host]; c != nil {
+		return c.Owner
+	}
+	return model.Object{}
 }
 
 // servedAt returns the routes that are served at a host of that very name, in order.
@@ -110,8 +153,11 @@ func (s *Snapshot) servedAt(host string) (found []model.Object) {
 	return found
 }
 
-// noun names a Route, or the Ingress that it is made of.
+// noun names a Route, or the Ingress that it is made of, or a route of a Gateway.
 func (s *Snapshot) noun(key model.Object) string {
+	if OfGatewayAPI(string(key.Kind)) {
+		return kindAndName(key)
+	}
 	if name := s.source.ingress[key]; name != "" {
 		return "ingress/" + key.Namespace + "/" + name
 	}
@@ -162,7 +208,7 @@ func few(all []string) string {
 
 // published says what publishes the name of a host for which of its two doors.
 func (s *Snapshot) published(g *gateways, key model.Object, gateways []model.Object, host string) string {
-	router, gateway := s.publishesRouter(key, host), ""
+	router, gateway := s.publishesRouter(g, key, host), ""
 	for _, at := range gateways {
 		if gateway = g.publishes(at, host); gateway != "" {
 			break
@@ -178,8 +224,13 @@ func (s *Snapshot) published(g *gateways, key model.Object, gateways []model.Obj
 }
 
 // publishesRouter says what publishes a name for the router: an annotation of the Route, or of
-// its Ingress, or the operator's record of the domain.
-func (s *Snapshot) publishesRouter(key model.Object, host string) string {
+// its Ingress, or of a route of a Gateway there, or the operator's record of the domain.
+func (s *Snapshot) publishesRouter(g *gateways, key model.Object, host string) string {
+	if o := g.served[key]; o != nil {
+		if a := annotated(o.GetAnnotations()); a != "" {
+			return a + " of " + s.noun(key)
+		}
+	}
 	if r := s.source.routes[key]; r != nil {
 		if a := annotated(r.Annotations); a != "" {
 			return a + " of " + s.noun(key)
@@ -265,8 +316,8 @@ func suffixes(name string) []string {
 // routerDoors says the same of a request that is asked at a Gateway.
 func (s *Snapshot) routerDoors(e *Explanation) {
 	for _, host := range []string{e.Host, match.Wildcard(e.Host)} {
-		if routes := s.servedAt(host); len(routes) > 0 {
-			e.Notes = append(e.Notes, fmt.Sprintf("the host has another door: %s at %s; DNS decides which one clients reach", s.noun(routes[0]), s.routerDoor()))
+		if at := s.routerOwner(s.gateways(), host); at != (model.Object{}) {
+			e.Notes = append(e.Notes, fmt.Sprintf("the host has another door: %s at %s; DNS decides which one clients reach", s.noun(at), s.routerDoor()))
 			e.Next = append(e.Next, "ask there: "+terminal.Command("kubectl", "fairlead", "explain", e.URL))
 			return
 		}

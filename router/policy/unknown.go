@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/spelling"
 )
@@ -63,6 +64,9 @@ func Misplaced(o model.Object, annotations map[string]string) (closings, unappli
 		}}, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if ofGateways(o.Kind, key) {
+			continue
+		}
 		near, protects := Nearest(key)
 		own := strings.HasPrefix(key, ownPrefix) && !elsewhere(key)
 		c := Closing{Key: o, Field: field(key), Reason: api.ReasonPolicyClosed}
@@ -76,10 +80,33 @@ func Misplaced(o model.Object, annotations map[string]string) (closings, unappli
 			closings = append(closings, c)
 		default:
 			c.Reason, c.Message, c.Effect = api.ReasonUnknownAnnotation, "this annotation is not for objects of this kind", "it has no effect"
+			if meant := nearOfGateways(o.Kind, key); meant != "" {
+				c.Message += "; " + meant + " may be meant"
+			}
 			unapplied = append(unapplied, c)
 		}
 	}
 	return closings, unapplied
+}
+
+// gatewayAnnotations are those that objects of the Gateway API have, with their kind.
+var gatewayAnnotations = map[string]model.Kind{gateway.AnnotationAddress: "Gateway", gateway.AnnotationTakesOver: "HTTPRoute"}
+
+// ofGateways reports whether an annotation is one of objects of a kind.
+func ofGateways(kind model.Kind, key string) bool {
+	of, is := gatewayAnnotations[key]
+	return is && of == kind
+}
+
+// nearOfGateways returns the annotation of objects of a kind that another one may be meant to be,
+// or nothing.
+func nearOfGateways(kind model.Kind, key string) string {
+	for name, of := range gatewayAnnotations {
+		if of == kind && spelling.Distance(key, name, misspelt+1) <= misspelt {
+			return name
+		}
+	}
+	return ""
 }
 
 // AddMisplaced takes in what Misplaced returned.
