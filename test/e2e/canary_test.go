@@ -43,7 +43,7 @@ func TestCanary(t *testing.T) {
 		nft(t.Context(), "add", "table", "inet", "nocanary")
 		t.Cleanup(func() { nft(context.WithoutCancel(t.Context()), "delete", "table", "inet", "nocanary") })
 		nft(t.Context(), "add", "chain", "inet", "nocanary", "through", "{ type filter hook forward priority -10; }")
-		nft(t.Context(), "add", "rule", "inet", "nocanary", "through", "tcp", "dport", "8443", "drop")
+		nft(t.Context(), "add", "rule", "inet", "nocanary", "through", "tcp", "dport", "8443", "reject", "with", "tcp", "reset")
 	}
 	becomes(90*time.Second, "CanaryChecksSucceeding", "False CanaryChecksRepetitiveFailures")
 	becomes(90*time.Second, "Degraded", "True ")

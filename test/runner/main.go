@@ -1,8 +1,8 @@
 // Command runner runs the project's tests and reports them so that nothing hides: a line per package, the output of what
 // failed, and at the end what was skipped, with its reason, and what failed once more.
 //
-// First come the packages that need nothing but the Go toolchain and HAProxy, then those below test/, which start API servers
-// and clusters, and at last, one by one, those that put load on the machine.
+// First come most packages, several at a time (see stages), then those that measure what clients of a cluster see, and at last
+// those that put load on the machine.
 //
 // A few failed tests are run once more, each alone, and what passes then is reported as unstable: see
 // docs/decisions/unstable-tests.md.
@@ -19,7 +19,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -50,30 +52,21 @@ func run(ctx context.Context, short, once bool) error {
 	if err != nil {
 		return fmt.Errorf("list packages: %w", err)
 	}
-	var quick, heavy, alone []string
-	for pkg := range strings.FieldsSeq(string(out)) {
-		name, below := strings.CutPrefix(pkg, module+"/test/")
-		switch {
-		case !below:
-			quick = append(quick, pkg)
-		case slices.Contains([]string{"bench", "churn", "demo", "e2e", "e2e/lb", "e2e/lb6", "hostile", "soak"}, name):
-			alone = append(alone, pkg)
-		default:
-			heavy = append(heavy, pkg)
-		}
-	}
+	names := strings.Fields(strings.ReplaceAll(string(out), module+"/", ""))
 	r := newReport(os.Stdout)
-	flags := []string{"-timeout", "20m"}
+	// go vet has looked at everything.
+	flags := []string{"-timeout", "20m", "-vet", "off"}
 	if short {
 		flags = append(flags, "-short")
 	}
-	one := append(slices.Clone(flags), "-p", "1")
-	if !short {
-		// What these test is in images and programs, of which go does not know
-		// when it looks for a former result.
-		one = append(one, "-count", "1")
+	var failed error
+	for _, s := range stages(names, runtime.NumCPU()) {
+		args := append(slices.Clone(flags), "-p", strconv.Itoa(s.atATime))
+		if s.fresh && !short {
+			args = append(args, "-count", "1")
+		}
+		failed = errors.Join(failed, r.test(ctx, args, s.packages))
 	}
-	failed := errors.Join(r.test(ctx, flags, quick), r.test(ctx, append(flags, "-p", "2"), heavy), r.test(ctx, one, alone))
 	if failed != nil && !once && !errors.Is(failed, errUnnamed) {
 		failed = r.again(ctx, append(flags, "-count", "1"))
 	}
@@ -86,7 +79,10 @@ var errUnnamed = errors.New("no failed test is known")
 
 func (r *report) test(ctx context.Context, flags, packages []string) error {
 	before := len(r.failed)
-	args := slices.Concat([]string{"test", "-json"}, flags, packages)
+	args := slices.Concat([]string{"test", "-json"}, flags)
+	for _, pkg := range packages {
+		args = append(args, "./"+pkg)
+	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
@@ -118,7 +114,7 @@ func (r *report) again(ctx context.Context, flags []string) error {
 	r.failed = nil
 	for _, t := range tests {
 		r.say("once more, alone: %s %s", t.pkg, t.test)
-		err := r.test(ctx, append(slices.Clone(flags), "-run", "^"+t.test+"$"), []string{module + "/" + t.pkg})
+		err := r.test(ctx, append(slices.Clone(flags), "-run", "^"+t.test+"$"), []string{t.pkg})
 		if err != nil {
 			r.failed = first
 			return fmt.Errorf("%s failed twice: %w", t.test, err)
