@@ -39,6 +39,10 @@ const guardScript = `exec 3<&0
 { cat <&3 >/dev/null; kill -9 $child 2>/dev/null; } &
 wait $child`
 
+// lazyCollection lets the programs of Kubernetes collect garbage less often, which saves a fifth of the processor time of an
+// API server that starts and is given CRDs, and as much of kubectl's. The limit, of one process, is soft.
+func lazyCollection() []string { return []string{"GOGC=400", "GOMEMLIMIT=1GiB"} }
+
 // guarded is a program that runs under the guard script.
 type guarded struct {
 	cmd   *exec.Cmd
@@ -137,6 +141,7 @@ func (s *APIServer) run(name string, args []string) error {
 	}
 	defer log.Close()
 	g := &guarded{cmd: exec.Command("sh", append([]string{"-c", guardScript, "guard", s.programs[name]}, args...)...), done: make(chan struct{})}
+	g.cmd.Env = append(os.Environ(), lazyCollection()...)
 	g.cmd.Stdout, g.cmd.Stderr = log, log
 	if g.input, err = g.cmd.StdinPipe(); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
@@ -204,7 +209,9 @@ func (s *APIServer) RESTConfig() (*rest.Config, error) {
 func (s *APIServer) Kubectl(ctx context.Context, args ...string) (string, error) {
 	argv := append([]string{"--kubeconfig", s.Kubeconfig(), "--cache-dir", filepath.Join(s.dir, "kubectl-cache")}, args...)
 	for {
-		out, err := output(exec.CommandContext(ctx, s.programs["kubectl"], argv...), args)
+		cmd := exec.CommandContext(ctx, s.programs["kubectl"], argv...)
+		cmd.Env = append(os.Environ(), lazyCollection()...)
+		out, err := output(cmd, args)
 		// "kubectl wait" gives up at once on an object that has no conditions yet, as a CRD in its
 		// first milliseconds.
 		if err == nil || ctx.Err() != nil || args[0] != "wait" || !strings.Contains(err.Error(), ".status.conditions accessor error") {

@@ -17,7 +17,9 @@ func (c *Cluster) KubectlCommand(ctx context.Context, args ...string) *exec.Cmd 
 		"--net=" + filepath.Join(netnsFolder, c.layout.netns(controlPlane)),
 		c.program("kubectl"), "--kubeconfig", c.Kubeconfig(), "--cache-dir", filepath.Join(c.dir, "kubectl-cache"),
 	}, args...)
-	return exec.CommandContext(ctx, "nsenter", argv...)
+	cmd := exec.CommandContext(ctx, "nsenter", argv...)
+	cmd.Env = append(os.Environ(), lazyCollection()...)
+	return cmd
 }
 
 // Kubectl runs kubectl and returns its standard output. The error holds its standard error.

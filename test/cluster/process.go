@@ -201,6 +201,7 @@ func (c *Cluster) spawn(host, name string, argv ...string) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), lazyCollection()...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -24,6 +24,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
 const module = "github.com/fairlead/fairlead"
@@ -45,6 +47,7 @@ func run(ctx context.Context, short, once bool) error {
 	// A test that does not compile shows in the first minute, not after the tests before it.
 	vet := exec.CommandContext(ctx, "go", "vet", "./...")
 	vet.Stdout, vet.Stderr = os.Stdout, os.Stderr
+	vet.Env = append(os.Environ(), toolset.CompilerEnv()...)
 	if err := vet.Run(); err != nil {
 		return fmt.Errorf("go vet: %w", err)
 	}

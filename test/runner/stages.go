@@ -18,10 +18,10 @@ var first = []string{"test/cases", "test/api", "router/kube", "test/console", "r
 // nothing answers.
 var alone = []string{"test/bench", "test/churn", "test/demo", "test/e2e", "test/e2e/lb", "test/e2e/lb6", "test/hostile", "test/soak"}
 
-// stages puts the packages, named by their folders, in the order in which they are tested. All others together mostly wait, for
-// programs, for time limits, for links to compile: one more than the machine has processors keeps these busy.
+// stages puts the packages, named by their folders, in the order in which they are tested. Of most of them as many run at a time
+// as the machine has processors, and two at least.
 func stages(packages []string, processors int) []stage {
-	together := stage{atATime: processors + 1}
+	together := stage{atATime: max(2, processors)}
 	apart := stage{atATime: 1, fresh: true}
 	for _, pkg := range first {
 		if slices.Contains(packages, pkg) {

@@ -9,12 +9,12 @@ import (
 // TestStages holds that each package is tested once, the longest first, and what measures alone.
 func TestStages(t *testing.T) {
 	packages := []string{"api", "router/kube", "test/api", "test/bench", "test/cases", "test/e2e", "test/e2e/lb", "test/wait"}
-	got := stages(packages, 2)
+	got := stages(packages, 1)
 	want := [][]string{{"test/cases", "test/api", "router/kube", "api", "test/wait"}, {"test/bench", "test/e2e", "test/e2e/lb"}}
 	if len(got) != 2 || !slices.Equal(got[0].packages, want[0]) || !slices.Equal(got[1].packages, want[1]) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got[0].atATime != 3 || got[1].atATime != 1 || got[0].fresh || !got[1].fresh {
+	if got[0].atATime != 2 || got[1].atATime != 1 || got[0].fresh || !got[1].fresh {
 		t.Errorf("%+v", got)
 	}
 }
