@@ -41,7 +41,7 @@ wait $child`
 
 // lazyCollection lets the programs of Kubernetes collect garbage less often, which saves a fifth of the processor time of an
 // API server that starts and is given CRDs, and as much of kubectl's. The limit, of one process, is soft.
-func lazyCollection() []string { return []string{"GOGC=400", "GOMEMLIMIT=1GiB"} }
+func lazyCollection() []string { return []string{"GOGC=400", "GOMEMLIMIT=600MiB"} }
 
 // guarded is a program that runs under the guard script.
 type guarded struct {
