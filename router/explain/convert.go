@@ -102,16 +102,19 @@ func (s *Snapshot) convertClosing(in *convert.Input) (*convert.Output, map[model
 // conversionTarget finds out about the class and the Gateway that converted routes are to be served by.
 func (s *Snapshot) conversionTarget(in *convert.Input) (notes []string, err error) {
 	if g := s.gatewayOf(in.Gateway); g != nil {
+		if gatewayapi.SharesAddress(g) {
+			return nil, fmt.Errorf("--gateway %s/%s is at the address of the router, where ListenerSets have no listeners; convert without the flag, and give the Gateway of the output the annotation %s: %s", g.Namespace, g.Name, gatewayapi.AnnotationAddress, gatewayapi.AddressRouter)
+		}
 		in.Class = string(g.Spec.GatewayClassName)
+		labels := func(name string) (map[string]string, bool) {
+			n := s.objects.Namespaces[name]
+			if n == nil {
+				return nil, false
+			}
+			return n.Labels, true
+		}
 		for i := range in.Sources {
 			namespace := in.Sources[i].Route.Namespace
-			labels := func(name string) (map[string]string, bool) {
-				n := s.objects.Namespaces[name]
-				if n == nil {
-					return nil, false
-				}
-				return n.Labels, true
-			}
 			text := fmt.Sprintf("Gateway %s/%s does not allow ListenerSets of namespace %s, as far as is known; set spec.allowedListeners", g.Namespace, g.Name, namespace)
 			if !gatewayapi.AllowsSets(g, namespace, labels) && !slices.Contains(notes, text) {
 				notes = append(notes, text)

@@ -24,24 +24,31 @@ func (g *gateways) indexDoors() {
 	for key := range g.served {
 		_, served := g.pipeline.Claims(key)
 		for _, c := range served {
-			scope, host := model.SplitHost(c.Host)
-			switch known := g.atRouter[host]; {
-			case host == match.Any:
-				continue
-			case scope == "": // its Gateway is at the address of the router
-				if known == nil || c.Older(known) {
-					g.atRouter[host] = c
-				}
-				continue
-			}
-			at := g.byScope[scope].Gateway
-			if g.doors[host] == nil {
-				g.doors[host] = map[model.Object]*model.Claim{}
-			}
-			if known := g.doors[host][at]; known == nil || c.Older(known) {
-				g.doors[host][at] = c
+			if _, host := model.SplitHost(c.Host); host != match.Any {
+				g.indexDoor(host, c)
 			}
 		}
+	}
+}
+
+// indexDoor notes one claim of a host.
+func (g *gateways) indexDoor(host string, c *model.Claim) {
+	scope, _ := model.SplitHost(c.Host)
+	if scope == "" { // its Gateway is at the address of the router
+		if known := g.atRouter[host]; known == nil || c.Older(known) {
+			g.atRouter[host] = c
+		}
+		return
+	}
+	l, served := g.byScope[scope]
+	if !served {
+		return // no client comes in by it
+	}
+	if g.doors[host] == nil {
+		g.doors[host] = map[model.Object]*model.Claim{}
+	}
+	if known := g.doors[host][l.Gateway]; known == nil || c.Older(known) {
+		g.doors[host][l.Gateway] = c
 	}
 }
 
@@ -113,11 +120,11 @@ func (s *Snapshot) gatewayTwoDoors(g *gateways, key model.Object) []Finding {
 // its name; empty if nothing has.
 func (s *Snapshot) besideRouter(g *gateways, key model.Object, c *model.Claim) (other, published string) {
 	scope, host := model.SplitHost(c.Host)
-	at := s.routerOwner(g, host)
-	if at == (model.Object{}) || at == key {
+	at, listener := s.routerOwner(g, host), g.byScope[scope]
+	if at == (model.Object{}) || at == key || listener.Scope == "" {
 		return "", ""
 	}
-	gateway := g.byScope[scope].Gateway
+	gateway := listener.Gateway
 	return fmt.Sprintf("%s answers for host %s at %s, too; this route does at Gateway %s%s", s.noun(at), host, s.routerDoor(), gateway, g.addresses(gateway)),
 		s.published(g, at, g.doorsOf(host), host)
 }

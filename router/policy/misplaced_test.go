@@ -20,7 +20,7 @@ func TestMisplacedOfGateways(t *testing.T) {
 		{"HTTPRoute", "fairlead.dev/takes-over", ""},
 		{"ListenerSet", "fairlead.dev/address", "this annotation is not for objects of this kind"},
 		{"GRPCRoute", "fairlead.dev/takes-over", "this annotation is not for objects of this kind"},
-		{"Gateway", "fairlead.dev/addres", "this annotation is not for objects of this kind; fairlead.dev/address may be meant"},
+		{"Gateway", "fairlead.dev/addr3ss", "this annotation is not for objects of this kind; fairlead.dev/address may be meant"},
 		{"HTTPRoute", "fairlead.dev/take-over", "this annotation is not for objects of this kind; fairlead.dev/takes-over may be meant"},
 		{"Gateway", "fairlead.dev/something", "this annotation is not for objects of this kind"},
 	} {
