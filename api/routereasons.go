@@ -14,6 +14,9 @@ const (
 	// ReasonHostAlreadyClaimed: an older route holds the same host and path,
 	// or another namespace holds the host. Choose another host or path.
 	ReasonHostAlreadyClaimed Reason = "HostAlreadyClaimed"
+	// ReasonReplacedByHTTPRoute: an HTTPRoute of the namespace takes over the host and path at one
+	// of the router's ports.
+	ReasonReplacedByHTTPRoute Reason = "ReplacedByHTTPRoute"
 	// ReasonExtendedValidationFailed: a certificate, key or other TLS field
 	// cannot be used. Correct spec.tls.
 	ReasonExtendedValidationFailed Reason = "ExtendedValidationFailed"
@@ -42,6 +45,11 @@ func routeRemedies() map[Reason]Remedy {
 			Severity: SeverityError,
 			Cause:    "the host is not a DNS name",
 			Remedy:   "correct spec.host: lower-case letters, digits and -, labels of at most 63 characters",
+		},
+		ReasonReplacedByHTTPRoute: {
+			Severity: SeverityInfo,
+			Cause:    "an HTTPRoute of the namespace with the annotation fairlead.dev/takes-over serves this host and path at the same address",
+			Remedy:   "remove the annotation of the HTTPRoute to go back, or delete the Route or Ingress once all of it is replaced",
 		},
 		ReasonHostAlreadyClaimed: {
 			Severity: SeverityError,

@@ -41,7 +41,7 @@ func (h *held) add(c *model.Claim) {
 		h.otherFirst = at
 	}
 	h.conditional.add(c, key)
-	if h.tls < 0 && tls(c) {
+	if h.tls < 0 && secure(c) {
 		h.tls = at
 	}
 	if h.passthrough < 0 && c.Termination == model.Passthrough {
@@ -73,7 +73,7 @@ func (h *held) conflict(winners []*model.Claim, c *model.Claim, interNamespace b
 	// One host has either one passthrough backend or TLS at the router.
 	if passthrough {
 		found(h.tls)
-	} else if tls(c) {
+	} else if secure(c) {
 		found(h.passthrough)
 	}
 	for _, at := range h.samePaths[rule(c).NormalKey()] {
@@ -86,9 +86,19 @@ func (h *held) conflict(winners []*model.Claim, c *model.Claim, interNamespace b
 }
 
 // contend reports whether one of two claims for the same paths must lose: they
-// are of two namespaces, the same with the same conditions, or would have different keys.
+// are of two namespaces, the same with the same conditions, or would have different keys. Those of
+// Gateways' listeners go by their order, as in their own scopes, and share decides between them
+// and Routes.
 func contend(a, b *model.Claim) bool {
-	return a.Owner.Namespace != b.Owner.Namespace || a.Path == b.Path && a.Exact == b.Exact && a.Conditions.Equal(b.Conditions) || !rule(a).SameKey(rule(b))
+	switch {
+	case a.Ports()&b.Ports() == 0:
+		return false
+	case a.Owner.Namespace != b.Owner.Namespace:
+		return true
+	case a.IsShared() || b.IsShared():
+		return false
+	}
+	return a.Path == b.Path && a.Exact == b.Exact && a.Conditions.Equal(b.Conditions) || !rule(a).SameKey(rule(b))
 }
 
 func rule(c *model.Claim) match.Rule { return match.RuleOf(c, "") }

@@ -19,7 +19,7 @@ func pairwise(winners []*model.Claim, c *model.Claim, interNamespace bool) int {
 		case otherOwner && (!interNamespace || same || c.Termination == model.Passthrough),
 			w.Path == c.Path && w.Exact == c.Exact,
 			same && !rule(w).SameKey(rule(c)),
-			tls(w) && tls(c) && (w.Termination == model.Passthrough || c.Termination == model.Passthrough):
+			secure(w) && secure(c) && (w.Termination == model.Passthrough || c.Termination == model.Passthrough):
 			return i
 		}
 	}

@@ -25,6 +25,8 @@ type Host struct {
 	// Guarded hosts have paths that protect something and others that do not,
 	// so paths are looked up as pods may read them.
 	Guarded bool
+	// Replaced are winners of which something else is served at one of the router's ports.
+	Replaced map[model.ClaimID]api.Finding
 	// Closed are claims that keep their paths while nothing of them is served, with why;
 	// among the winners they are barred. They do not name their object either.
 	Closed map[model.ClaimID]api.Finding
@@ -40,6 +42,8 @@ type Table struct {
 	// Certificate answers TLS for the host, or is nil for the default one. It
 	// is brought by the namespace of the host's oldest winner.
 	Certificate *model.Certificate
+	// Listener is the one of a Gateway whose certificate takes the place of Certificate.
+	Listener model.ScopeID
 	// Clients is what clients have to show in the handshake, or nil for nothing.
 	Clients *Clients
 }
@@ -90,6 +94,7 @@ func Decide(claims map[string][]*model.Claim, interNamespace bool) map[string]*H
 		}
 	}
 	for _, h := range hosts {
+		h.share()
 		h.agree()
 	}
 	guard(hosts)
@@ -146,7 +151,7 @@ func (g guards) with(o guards) guards {
 // takesAll reports whether nothing is left of a host on either listener.
 func takesAll(claims []*model.Claim) bool {
 	return slices.ContainsFunc(claims, func(c *model.Claim) bool {
-		return tls(c) && c.Termination != model.Passthrough && rule(c).Covers(match.Rule{})
+		return c.Ports() == model.HTTPPort|model.HTTPSPort && c.Termination != model.Passthrough && rule(c).Covers(match.Rule{})
 	})
 }
 
@@ -206,12 +211,13 @@ func yields(winner, c *model.Claim) bool {
 	return winner.Fallback && !c.Fallback
 }
 
-func tls(c *model.Claim) bool { return c.Termination != model.Plain }
-
 // blocked is the finding of a claim whose wildcard, or a host that it covers,
 // belongs to another namespace.
 func blocked(c, winner *model.Claim) api.Finding {
 	f := claimed(c)
+	if c.IsShared() {
+		f.Reason = api.ReasonNotAllowedByListeners
+	}
 	f.Message = fmt.Sprintf("a %s in another namespace holds host %s, which blocks %s", noun(winner), winner.Host, c.Host)
 	return f
 }
@@ -223,13 +229,20 @@ func claimed(c *model.Claim) api.Finding {
 	if c.Alias {
 		return api.Finding{Reason: api.ReasonHostAlreadyClaimed, Severity: api.SeverityWarning, Effect: "requests for " + c.NamedHost + " are not redirected"}
 	}
+	field := "spec.host"
+	if c.IsShared() {
+		field = "spec.hostnames"
+	}
 	return api.Finding{
-		Field: "spec.host", Reason: api.ReasonHostAlreadyClaimed,
+		Field: field, Reason: api.ReasonHostAlreadyClaimed,
 		Severity: api.SeverityError, Effect: "the " + noun(c) + " is not served",
 	}
 }
 
 func lost(c, winner *model.Claim) api.Finding {
+	if !c.Alias && (c.IsShared() || winner.IsShared() && c.Owner.Namespace == winner.Owner.Namespace) {
+		return lostShared(c, winner)
+	}
 	f := claimed(c)
 	switch {
 	case c.Alias && winner.Owner.Namespace == c.Owner.Namespace:
@@ -259,20 +272,24 @@ func table(winners []*model.Claim, guarded bool) Table {
 	if len(winners) == 0 {
 		return t
 	}
-	t.Certificate = certificateOf(winners)
+	t.Certificate, t.Listener = certificateOf(winners)
 	var http, https []match.Rule
 	for _, c := range inOrder(winners) {
-		name := c.Backend.Name()
+		name := target(c)
 		rule := match.RuleOf(c, name)
-		switch c.Termination {
-		case model.Plain:
+		switch {
+		case c.Termination == model.Plain:
 			http = append(http, rule)
 			continue
-		case model.Passthrough:
+		case !secure(c):
+		case c.Termination == model.Passthrough:
 			t.SNI = name
-		case model.Edge, model.Reencrypt:
+		default:
 			https = append(https, rule)
 			t.SNI = match.Terminate
+		}
+		if c.Ports()&model.HTTPPort == 0 {
+			continue
 		}
 		// A TLS route also owns its path on the HTTP listener, so that a
 		// request for it never falls to a shorter route.
@@ -300,14 +317,27 @@ func table(winners []*model.Claim, guarded bool) Table {
 	return t
 }
 
-// certificateOf returns the oldest winner's of the host's owner, or nil.
-func certificateOf(winners []*model.Claim) *model.Certificate {
+// target is what the keys of a claim lead to.
+func target(c *model.Claim) string {
+	if c.Answer != 0 {
+		return match.OwnAnswer(int(c.Answer))
+	}
+	return c.Backend.Name()
+}
+
+// certificateOf returns that of the oldest Route of the host's owner that brings one, else the
+// oldest listener.
+func certificateOf(winners []*model.Claim) (of *model.Certificate, listener model.ScopeID) {
 	for _, c := range winners {
-		if c.Certificate != nil && endsTLS(c) && c.Owner.Namespace == winners[0].Owner.Namespace {
-			return c.Certificate
+		switch {
+		case !endsTLS(c) || !secure(c) || c.Owner.Namespace != winners[0].Owner.Namespace:
+		case c.Certificate != nil:
+			return c.Certificate, ""
+		case c.IsShared() && listener == "":
+			listener = c.Shared.Listener
 		}
 	}
-	return nil
+	return nil, listener
 }
 
 // inOrder returns winners in the order in which their conditions are asked.

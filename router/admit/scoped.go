@@ -38,11 +38,7 @@ func (h *Host) join(c *model.Claim, taken *held) {
 func scopedTable(host string, claims []*model.Claim, guarded bool) []match.Entry {
 	rules := make([]match.Rule, 0, len(claims))
 	for _, c := range inOrder(claims) {
-		value := c.Backend.Name()
-		if c.Answer != 0 {
-			value = match.OwnAnswer(int(c.Answer))
-		}
-		rules = append(rules, match.RuleOf(c, value))
+		rules = append(rules, match.RuleOf(c, target(c)))
 	}
 	t := match.NewTable(host, rules)
 	if guarded {

@@ -61,6 +61,13 @@ func Read(owner model.Object, host string, in Texts, rsaBits int) (*model.Certif
 	return &model.Certificate{ID: contentID(owner, host, text), Chain: hex.EncodeToString(sum[:12]), PEM: text}, nil
 }
 
+// Copy returns a certificate that serves several hosts for one of them: each host's is there by
+// itself.
+func Copy(c *model.Certificate, host string) *model.Certificate {
+	sum := sha256.Sum256([]byte(host))
+	return &model.Certificate{ID: c.ID + "-" + hex.EncodeToString(sum[:6]), Chain: c.Chain, PEM: c.PEM}
+}
+
 // For returns a certificate that was read as that of a further host of its owner, and
 // why clients refuse it there, if they do.
 func For(c *model.Certificate, owner model.Object, host string) (*model.Certificate, error) {

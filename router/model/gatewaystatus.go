@@ -18,6 +18,8 @@ type ParentStatus struct {
 	Conditions []StatusCondition
 	// Listeners are the names of those that the route is attached to.
 	Listeners []string
+	// Scopes are these listeners' own, which are not written.
+	Scopes []ScopeID
 }
 
 // Equal reports whether two routers would write the same.

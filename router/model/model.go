@@ -96,8 +96,11 @@ type Claim struct {
 	// Losing its host does not refuse the owner.
 	Alias bool
 	// Answer is the status with which the router itself answers in place of pods, 500 or
-	// 503, or zero. Only claims in a scope have it.
+	// 503, or zero. Only claims of a Gateway's listener have it.
 	Answer uint16
+	// Shared is how the claim stands where Routes and Gateways' listeners have the same ports, nil
+	// for nearly all.
+	Shared *Shared
 
 	// Datagrams says where the policy agent relays what comes in by a listener for UDP. HAProxy
 	// knows nothing of a claim that has it.
@@ -205,9 +208,13 @@ func sorted(list []netip.Prefix) []string {
 // nothing behind them.
 func (c *Claim) Barred() *Claim {
 	barred := *c
+	kind := KindOf(c.Termination)
+	if c.IsShared() {
+		kind = KindHTTP
+	}
 	barred.Closed, barred.Checks, barred.Split = true, 0, nil
 	barred.Backend = Backend{
-		Kind: KindOf(c.Termination), Owner: c.Owner, Rule: c.Rule,
+		Kind: kind, Owner: c.Owner, Rule: c.Rule,
 		Profile: Profile{TCP: c.Termination == Passthrough, Balance: Random},
 	}
 	return &barred

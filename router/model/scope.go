@@ -40,7 +40,8 @@ func Scoped(host string) bool { return strings.Contains(host, scopeEnd) }
 // Listener is a scope and where HAProxy listens for it.
 type Listener struct {
 	Scope ScopeID
-	// Slot is the port of the router's pod, Port the one that clients know.
+	// Slot is the port of the router's pod, or zero for a listener at the router's own ports, and
+	// Port the one that clients know.
 	Slot, Port int
 	// Hostname is exact, "*.example.com", or empty for all that no other listener of the slot
 	// takes.

@@ -307,6 +307,7 @@ func (p *Pipeline) Owners() plan.Owners {
 			}
 		}
 	}
+	p.listeners.shared.owners(owners, p.hosts)
 	for key, r := range p.objects {
 		for _, c := range r.served {
 			for _, name := range p.names(c) {

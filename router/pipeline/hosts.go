@@ -104,6 +104,7 @@ func (p *Pipeline) replaceTable(host string, old, h *admit.Host, scope *plan.Sco
 	if old == nil {
 		old = &admit.Host{}
 	}
+	p.listeners.shared.certify(host, old, h)
 	targets := make(map[string]string, len(h.Winners))
 	for _, c := range h.Winners {
 		targets[c.Backend.Name()] = plan.Target(&c.Backend, h.Guarded)

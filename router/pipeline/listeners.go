@@ -17,19 +17,28 @@ type listeners struct {
 	changed map[int]struct{}
 	// wildcards are the wildcard hosts with claims in each scope.
 	wildcards map[model.ScopeID]map[string]struct{}
+	shared    sharedListeners
 }
 
 func newListeners() listeners {
-	return listeners{bySlot: map[int]*slot{}, changed: map[int]struct{}{}, wildcards: map[model.ScopeID]map[string]struct{}{}}
+	return listeners{bySlot: map[int]*slot{}, changed: map[int]struct{}{}, wildcards: map[model.ScopeID]map[string]struct{}{}, shared: newSharedListeners()}
 }
 
 // replace changes the listeners of an object.
 func (l *listeners) replace(o model.Object, v door.Version, before, now []model.Listener) {
 	at := map[int][]*model.Listener{}
 	for i := range before {
+		if before[i].Slot == 0 {
+			l.shared.remove(&before[i])
+			continue
+		}
 		at[before[i].Slot] = nil
 	}
 	for i := range now {
+		if now[i].Slot == 0 {
+			l.shared.add(&now[i])
+			continue
+		}
 		at[now[i].Slot] = append(at[now[i].Slot], &now[i])
 	}
 	for n, its := range at {

@@ -188,6 +188,7 @@ func (p *Pipeline) update(dirty model.Objects, all bool) (*plan.Scope, model.Obj
 			hosts[host] = struct{}{}
 		}
 	}
+	p.listeners.shared.addHosts(hosts)
 	p.noteGuards(hosts)
 	for _, group := range p.hostGroups(hosts) {
 		p.decide(group, scope, touched)
@@ -352,7 +353,7 @@ func sameRight(a, b *model.Claim) bool {
 	return a.Host == b.Host && a.NamedHost == b.NamedHost && a.Path == b.Path && a.Exact == b.Exact && a.Conditions.Equal(b.Conditions) && a.Fallback == b.Fallback && a.UID == b.UID && a.Created.Equal(b.Created) &&
 		a.Termination == b.Termination && a.Insecure == b.Insecure && a.ToHTTPS == b.ToHTTPS && plan.Target(&a.Backend, false) == plan.Target(&b.Backend, false) &&
 		a.Closed == b.Closed && a.Answer == b.Answer && a.Alias == b.Alias && slices.Equal(a.Backend.Policy().Allow, b.Backend.Policy().Allow) && slices.Equal(a.Backend.Policy().Deny, b.Backend.Policy().Deny) &&
-		certID(a.Certificate) == certID(b.Certificate)
+		certID(a.Certificate) == certID(b.Certificate) && a.Shared.Equal(b.Shared)
 }
 
 // serve changes the wanted backends of an object to those of its claims that won.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,20 +31,9 @@ func (p *Pipeline) Status(key model.Object) model.RouteStatus {
 		st.Generation, st.Parents, st.Listeners = of.Generation, of.Parents, of.ListenerStatus
 		st.Conditions, st.AttachedTo, st.TLSPolicies = of.Conditions, of.AttachedTo, of.TLSPolicies
 	}
-	var lost []api.Finding
-	for _, c := range res.Claims {
-		f, found := p.hosts[c.Host].Losers[c.ID()]
-		if !found {
-			f, found = p.hosts[c.Host].Closed[c.ID()]
-		}
-		if found {
-			f.Object = r.door.Ref(key)
-			lost = append(lost, f)
-		}
-	}
-	if lost != nil {
-		st.Findings = append(lost, st.Findings...)
-		st.Parents = partly(st.Parents, lost[0])
+	if lost := p.lost(r, key); lost.findings != nil {
+		st.Findings = append(lost.findings, st.Findings...)
+		st.Parents = lost.parents(st.Parents)
 	}
 	if r.refusal != nil {
 		st.Parents = refused(st.Parents, st.Findings[0])
@@ -71,6 +61,102 @@ func (p *Pipeline) lessOften(o api.ObjectRef) api.Finding {
 		Message: fmt.Sprintf("the routes of the namespace ask for more than %d health checks a second", p.settings.CheckBudget()/int64(time.Hour/time.Second)),
 		Effect:  "health checks are made less often",
 	}
+}
+
+// lost is what became of claims that are not served as they are.
+type lost struct {
+	// findings are about each, of several equal ones the first.
+	findings []api.Finding
+	// scoped is the first about claims in scopes, or nil.
+	scoped *api.Finding
+	// shared has what became of those at the router's own ports, by their listener.
+	shared map[model.ScopeID]*lostShared
+}
+
+// lostShared is what became of claims that a shared listener serves.
+type lostShared struct {
+	first *api.Finding
+	// of these so many claims have lost to another namespace.
+	claims, foreign int
+}
+
+func (p *Pipeline) lost(r *tracked, key model.Object) (out lost) {
+	for _, c := range r.result.Claims {
+		h, id := p.hosts[c.Host], c.ID()
+		f, found := h.Losers[id]
+		if !found {
+			f, found = h.Closed[id]
+		}
+		if !found {
+			f, found = h.Replaced[id]
+		}
+		if found {
+			f.Object = r.door.Ref(key)
+			if !slices.Contains(out.findings, f) {
+				out.findings = append(out.findings, f)
+			}
+		}
+		switch {
+		case c.IsShared():
+			out.noteShared(c, f, found)
+		case found && out.scoped == nil:
+			out.scoped = &f
+		}
+	}
+	return out
+}
+
+func (o *lost) noteShared(c *model.Claim, f api.Finding, found bool) {
+	if o.shared == nil {
+		o.shared = map[model.ScopeID]*lostShared{}
+	}
+	of := o.shared[c.Shared.Listener]
+	if of == nil {
+		of = &lostShared{}
+		o.shared[c.Shared.Listener] = of
+	}
+	of.claims++
+	if !found {
+		return
+	}
+	if of.first == nil {
+		of.first = &f
+	}
+	if f.Reason == api.ReasonNotAllowedByListeners {
+		of.foreign++
+	}
+}
+
+// parents says of a route of the Gateway API what has no place, of each parent what is about its
+// listeners.
+func (o *lost) parents(all []model.ParentStatus) []model.ParentStatus {
+	out := slices.Clone(all)
+	for i := range out {
+		p := &out[i]
+		one, f, foreign := out[i:i+1], o.scoped, 0
+		for _, scope := range p.Scopes {
+			of := o.shared[scope]
+			if of == nil {
+				continue
+			}
+			if f == nil || of.foreign > 0 {
+				f = cmp.Or(of.first, f)
+			}
+			if of.foreign == of.claims {
+				foreign++
+			}
+		}
+		switch {
+		case f == nil:
+		case foreign > 0 && foreign == len(p.Scopes):
+			one = withCondition(one, model.StatusCondition{Type: "Accepted", Reason: string(api.ReasonNotAllowedByListeners), Message: f.Message})
+			one[0].Listeners = nil
+		default:
+			one = partly(one, *f)
+		}
+		out[i] = one[0]
+	}
+	return out
 }
 
 // partly says of a route of the Gateway API that some of its matches have no place.

@@ -19,6 +19,15 @@ const (
 	attemptTimeout = "fairlead-timeout"
 )
 
+// ownAnswerRules answer requests for claims of Gateways that have no target, at the router's own
+// ports.
+func ownAnswerRules() []string {
+	return []string{
+		`http-request return status 500 content-type text/plain string "The route of this path names no target that can be used." if { var(txn.backend) -m str !500 }`,
+		`http-request return status 503 content-type text/plain string "The route of this path names no target that can be used, or none with a weight." if { var(txn.backend) -m str !503 }`,
+	}
+}
+
 // attemptsRule ends the rules of frontends for Gateways.
 const attemptsRule = "use_backend router_attempts if { var(txn.total_timeout) -m found } { var(txn.backend) -m beg be_ }"
 

@@ -14,6 +14,8 @@ import (
 type Settings struct {
 	// HTTPPort and HTTPSPort are the ports of the listeners; one that is 0 has none.
 	HTTPPort, HTTPSPort int
+	// SharedAddress says that HTTPRoutes may be served at the router's own ports.
+	SharedAddress bool
 	// HTTPSlots are the ports for Gateways' listeners of HTTP.
 	HTTPSlots Slots
 	// HTTPSSlots are those for Gateways' listeners of HTTPS.
@@ -226,7 +228,7 @@ const intermediateCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-
 // served without that.
 func (s Settings) Safe() Settings {
 	return Settings{
-		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, HTTPSlots: s.HTTPSlots, HTTPSSlots: s.HTTPSSlots, FallbackSlots: s.FallbackSlots, TLSSlots: s.TLSSlots, TCPSlots: s.TCPSlots, Listen: s.Listen, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, FirewallDir: s.FirewallDir, Key: s.Key,
+		HTTPPort: s.HTTPPort, HTTPSPort: s.HTTPSPort, SharedAddress: s.SharedAddress, HTTPSlots: s.HTTPSlots, HTTPSSlots: s.HTTPSSlots, FallbackSlots: s.FallbackSlots, TLSSlots: s.TLSSlots, TCPSlots: s.TCPSlots, Listen: s.Listen, IPv6: s.IPv6, ProxyProtocol: s.ProxyProtocol, Clients: s.Clients, AgentDir: s.AgentDir, FirewallDir: s.FirewallDir, Key: s.Key,
 		ClientTLS: ClientTLS{Closed: s.ClientTLS.Closed || s.ClientTLS.Verify != "" || s.ClientTLS.Subject != ""},
 	}
 }
@@ -261,6 +263,7 @@ var fields = []field{
 	{"ports for Gateways", same(func(s *Settings) [5]Slots {
 		return [5]Slots{s.HTTPSlots, s.HTTPSSlots, s.FallbackSlots, s.TLSSlots, s.TCPSlots}
 	})},
+	{"fairlead.dev/shared-address", same(func(s *Settings) bool { return s.SharedAddress })},
 	{"key of the pod", same(func(s *Settings) string { return s.Key })},
 	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},
 	{"firewall", same(func(s *Settings) string { return s.FirewallDir })},

@@ -171,8 +171,11 @@ type templateData struct {
 	// EndServers are where TLS of such connections ends.
 	StreamSlotFrontends []slotSection
 	EndServers          []string
-	// AttemptsRule leads requests to AttemptSections.
-	AttemptsRule string
+	// Gateways says that there is anything of the Gateway API. AttemptsRule leads its requests to
+	// AttemptSections; SharedRules and SharedAnswers are for those at the router's own ports.
+	Gateways                   bool
+	AttemptsRule               string
+	SharedRules, SharedAnswers []string
 	// GRPCTypeRule completes answers for clients of gRPC.
 	GRPCTypeRule    string
 	AttemptSections []string
@@ -235,7 +238,11 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 	for _, p := range model.Profiles() {
 		d.addProfile(p, s)
 	}
-	if s.HTTPSlots.Count+s.HTTPSSlots.Count+s.FallbackSlots.Count+s.TLSSlots.Count > 0 {
+	if s.SharedAddress {
+		d.PolicyRules, d.TLSPolicyRules = append(d.PolicyRules, totalTimeoutRule()), append(d.TLSPolicyRules, totalTimeoutRule())
+		d.SharedRules, d.SharedAnswers = []string{attemptsRule}, ownAnswerRules()
+	}
+	if d.Gateways = s.SharedAddress || s.HTTPSlots.Count+s.HTTPSSlots.Count+s.FallbackSlots.Count+s.TLSSlots.Count > 0; d.Gateways {
 		for _, p := range model.RepeatProfiles() {
 			d.addProfile(p, s)
 		}

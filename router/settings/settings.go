@@ -135,7 +135,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.tlsProfile(ic.Status.TLSProfile)
 	r.clientTLS()
 	r.out.Ingest.AsksClients = r.out.Render.ClientTLS.Verify != "" || r.out.Render.ClientTLS.Closed
-	r.out.Ingest.Tunnel = r.out.Render.Timeouts.Tunnel
+	r.out.Ingest.Tunnel, r.out.Render.SharedAddress = r.out.Render.Timeouts.Tunnel, r.out.Ingest.SharedAddress
 	return r.out, r.findings
 }
 

@@ -221,6 +221,7 @@ func (b *bed) settings() settings.Settings {
 	if b.controller.Load() == nil {
 		s.Ingest = b.cluster.Settings()
 		s.Ingest.Agent, s.Ingest.Firewall, s.Ingest.GatewayPorts = b.agent != nil, b.firewall != nil, b.slots.Count > 0
+		s.Render.SharedAddress = s.Ingest.SharedAddress
 		s.Render.AnyHost = true // else each change of WildcardsAllowed were a reload
 		if b.adjust != nil {
 			b.adjust(&s)

@@ -268,6 +268,8 @@ func (s *step) settings(t *testing.T, lines []string) error {
 			set.Agent, set.OldHAProxy = false, true
 		case "http2":
 			set.HTTP2 = true
+		case "shared-address":
+			set.SharedAddress = true
 		case "inter-namespace":
 			set.InterNamespace = true
 		case "domain":

@@ -76,7 +76,7 @@ func (b *builder) listenersOf(p *parent) ([]listener, bool) {
 		if !ok {
 			return nil, false
 		}
-		return servedBy(g, nil, listenersOf(g)), true
+		return servedBy(g, nil, permittedBy(b.settings, listenersOf(g))), true
 	}
 	s, ok := b.src.Object(p.key).(*gatewayv1.ListenerSet)
 	if !ok {
@@ -94,7 +94,7 @@ func (b *builder) listenersOf(p *parent) ([]listener, bool) {
 	if !gateway.AllowsSets(g, s.Namespace, labelsFrom(b.src)) {
 		p.reason, p.message = gatewayv1.RouteReasonNoMatchingParent, "its Gateway does not allow the ListenerSet"
 	}
-	return servedBy(g, s, entriesOf(s, g)), true
+	return servedBy(g, s, permittedBy(b.settings, entriesOf(s, g))), true
 }
 
 func servedBy(g *gatewayv1.Gateway, s *gatewayv1.ListenerSet, all []listener) []listener {
@@ -133,10 +133,16 @@ func (b *builder) attach(p *parent, all []listener) {
 		return
 	}
 	p.attached = keep(admitting, func(l *listener) bool {
+		if l.verdict.Shared && l.served() {
+			return len(b.hostsOf(l)) > 0
+		}
 		return slices.ContainsFunc(b.hosts, func(host string) bool { return fits(l.hostname, host) })
 	})
 	if len(p.attached) == 0 {
 		p.reason, p.message = gatewayv1.RouteReasonNoMatchingListenerHostname, "no hostname of the route fits a hostname of the listeners"
+		if slices.ContainsFunc(admitting, func(l listener) bool { return l.verdict.Shared }) {
+			p.message += "; at the address of the router only exact hostnames are served"
+		}
 	}
 }
 
@@ -174,7 +180,7 @@ func (b *builder) status() []model.ParentStatus {
 		st := model.ParentStatus{Ref: string(text), Parent: p.key, Conditions: []model.StatusCondition{accepted, b.resolved()}}
 		if accepted.True {
 			for _, l := range p.attached {
-				st.Listeners = append(st.Listeners, string(l.spec.Name))
+				st.Listeners, st.Scopes = append(st.Listeners, string(l.spec.Name)), append(st.Scopes, l.scope)
 			}
 		}
 		out = append(out, st)

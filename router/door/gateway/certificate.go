@@ -115,7 +115,7 @@ type keyRing struct {
 
 // read returns the certificates of a listener, and notes what is wrong. What is wrong with one
 // leaves the others alone.
-func (k *keyRing) read(l *listener, slot int, r *resolution) (all []model.ListenerCertificate) {
+func (k *keyRing) read(l *listener, has bool, r *resolution) (all []model.ListenerCertificate) {
 	wrong := func(why gatewayv1.ListenerConditionReason, text string) {
 		if r.reason == gatewayv1.ListenerReasonResolvedRefs {
 			r.reason, r.message = why, text
@@ -132,7 +132,7 @@ func (k *keyRing) read(l *listener, slot int, r *resolution) (all []model.Listen
 			wrong(ref.reason, ref.message)
 			continue
 		}
-		if slot == 0 || !l.served() {
+		if !has || !l.served() {
 			r.lacking = false
 			continue // nothing is shown, so nothing is read
 		}

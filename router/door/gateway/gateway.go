@@ -45,7 +45,7 @@ func (Gateways) Ingest(v door.Version, src door.Source, set door.Settings, past 
 	res := &door.Result{Object: gatewayObject(g), UID: string(g.UID), OfGateway: &door.OfGateway{Generation: g.Generation}}
 	k := &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}
 	sayMisplaced(res, g.Annotations)
-	serve(res, listenersOf(g), overlapsSets(res, g, src), k, g)
+	serve(res, permittedBy(set, listenersOf(g)), overlapsSets(res, g, src), k, g)
 	c := resolvedBy(res.ListenerStatus)
 	if shown := k.forPods(g); shown != nil && shown.reason != gatewayv1.GatewayReasonResolvedRefs {
 		c = shown.condition()
@@ -101,23 +101,17 @@ func serve(res *door.Result, all []listener, others []bool, k *keyRing, g *gatew
 	k.past.Material.Hold(mostCertificates)
 	shown := make([][]model.ListenerCertificate, len(all))
 	for i := range all {
-		l, slot := &all[i], 0
+		l := &all[i]
 		var certificates []model.ListenerCertificate
 		var clients *model.ListenerClients
 		dependOnGrants(res, l)
-		r := resolution{reason: gatewayv1.ListenerReasonResolvedRefs, unbound: k.settings.PortsUnbound && !l.datagrams(), agentless: l.datagrams() && !k.settings.Agent}
-		podPort := slots[gateway.Port{Number: int32(l.spec.Port), UDP: l.datagrams()}]
-		if block, known := gateway.BlockOf(podPort); !r.unbound && !r.agentless && (!known || l.verdict.ServedAt(block)) { // else it had another protocol
-			slot = int(podPort)
-		}
-		r.ready = slot != 0
-		r.exhausted = podPort == 0 && l.verdict.Accepted() && !l.verdict.Shared && slotsFull(k.src, l.verdict.Block, l.tenant(g))
+		slot, r := k.place(l, g, slots)
 		if l.secure() {
 			clients = k.clients(g, l, &r)
-			certificates = k.read(l, slot, &r)
+			certificates = k.read(l, r.ready, &r)
 			shown[i] = certificates
 		}
-		if slot != 0 && l.served() && !r.lacking {
+		if r.ready && l.served() && !r.lacking {
 			now := model.Listener{
 				Scope: l.scope, Slot: slot, Port: int(l.spec.Port), Hostname: l.hostname,
 				Owner: res.Object, Gateway: gatewayObject(g), Certificates: certificates, Clients: clients, ALPN: gateway.ALPN(l.spec),
@@ -137,6 +131,24 @@ func serve(res *door.Result, all []listener, others []bool, k *keyRing, g *gatew
 	overlaps(res, all, shown, others)
 }
 
+// place returns the slot of a listener, zero for none and at the router's own ports, and whether
+// it is served there.
+func (k *keyRing) place(l *listener, g *gatewayv1.Gateway, slots map[gateway.Port]int32) (slot int, r resolution) {
+	r = resolution{reason: gatewayv1.ListenerReasonResolvedRefs, agentless: l.datagrams() && !k.settings.Agent}
+	if l.verdict.Shared {
+		r.ready = true
+		return 0, r
+	}
+	r.unbound = k.settings.PortsUnbound && !l.datagrams()
+	podPort := slots[gateway.Port{Number: int32(l.spec.Port), UDP: l.datagrams()}]
+	if block, known := gateway.BlockOf(podPort); !r.unbound && !r.agentless && (!known || l.verdict.ServedAt(block)) { // else it had another protocol
+		slot = int(podPort)
+	}
+	r.ready = slot != 0
+	r.exhausted = podPort == 0 && l.verdict.Accepted() && slotsFull(k.src, l.verdict.Block, l.tenant(g))
+	return slot, r
+}
+
 // overlapsSets says of each listener of a Gateway whether a host can fit one of its ListenerSets,
 // or nil if that is so of none.
 func overlapsSets(res *door.Result, g *gatewayv1.Gateway, src door.Source) []bool {
@@ -152,7 +164,7 @@ func overlapsSets(res *door.Result, g *gatewayv1.Gateway, src door.Source) []boo
 }
 
 func movedSlots(src door.Source, g *gatewayv1.Gateway) map[gateway.Port]int32 {
-	if s, ok := src.(door.MovedSlots); ok {
+	if s, ok := src.(door.MovedSlots); ok && !gateway.SharesAddress(g) {
 		return s.MovedSlots(g)
 	}
 	return nil

@@ -103,6 +103,7 @@ func (b *builder) ingest() *door.Result {
 	} else {
 		b.refuseMisplaced()
 	}
+	b.sayShared()
 	rules := b.rules()
 	b.bound(rules)
 	if b.refused == "" {
@@ -210,6 +211,10 @@ func (b *builder) claims(rules []rule) {
 
 // hostsOf returns the hostnames of the route that fit a listener's.
 func (b *builder) hostsOf(l *listener) (fitting []string) {
+	if l.verdict.Shared {
+		fitting, _, _ = b.sharedHosts(l)
+		return fitting
+	}
 	for _, host := range b.hosts {
 		if fits(l.hostname, host) {
 			fitting = append(fitting, host)
@@ -245,6 +250,10 @@ func (b *builder) bare(l *listener, n int, host string, rule, match int) *model.
 	}
 	if b.stream() {
 		c.Termination = model.Passthrough
+	}
+	if l.verdict.Shared {
+		c.Host = host
+		b.share(c, l)
 	}
 	return c
 }

@@ -73,7 +73,10 @@ func (l *listener) kinds() (supported, other []string) {
 	var possible []string
 	switch l.spec.Protocol {
 	case gatewayv1.HTTPProtocolType, gatewayv1.HTTPSProtocolType:
-		possible = []string{string(KindHTTPRoute), string(KindGRPCRoute)}
+		possible = []string{string(KindHTTPRoute)}
+		if !l.verdict.Shared {
+			possible = append(possible, string(KindGRPCRoute))
+		}
 	case gatewayv1.TLSProtocolType:
 		possible = []string{string(KindTLSRoute)}
 	case gatewayv1.TCPProtocolType:

@@ -159,7 +159,9 @@ func (b *builder) placeholder() []*model.Claim {
 	if !b.tooMany || len(scopes) == 0 {
 		return nil
 	}
-	c := b.bare(&scopes[0], 0, anyHost, 0, 0)
+	at := scopes[0]
+	at.verdict.Shared = false // no host of the router's own
+	c := b.bare(&at, 0, anyHost, 0, 0)
 	c.Answer = answerNoBackend
 	c.Match = model.Match{Path: "/", Conditions: &model.Conditions{Path: &model.PathExpression{Written: "", Pattern: `\A\z`, Longest: 1 << 20, Certain: true}}}
 	return []*model.Claim{c}

@@ -57,7 +57,7 @@ func (b *builder) retry(r *gatewayv1.HTTPRouteRetry, t timeouts, at string) (out
 			fmt.Sprintf("requests are tried again %d times at most", possible))
 	}
 	switch {
-	case out.repeat.Attempts == 0 || !b.settings.GatewayPorts || b.settings.PortsUnbound:
+	case out.repeat.Attempts == 0 || (!b.settings.GatewayPorts || b.settings.PortsUnbound) && !b.settings.SharedAddress:
 		return retry{never: attempts == 0}
 	case t.request > 0 && t.request < none:
 		out.total = t.request
