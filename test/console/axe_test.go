@@ -49,8 +49,12 @@ func TestAxe(t *testing.T) {
 		run            string
 		least          int // rules that must have passed
 	}{
-		{"light", "none", 1280, axeRun, 10}, {"dark", "none", 1280, axeColours, 1}, {"light", "active", 1280, axeColours, 1},
-		{"dark", "active", 768, axeRun, 10}, {"light", "none", 320, axeRun, 10}, {"dark", "none", 320, axeColours, 1},
+		{"light", "none", 1280, axeRun, 10},
+		{"dark", "none", 1280, axeColours, 1},
+		{"light", "active", 1280, axeColours, 1},
+		{"dark", "active", 768, axeRun, 10},
+		{"light", "none", 320, axeRun, 10},
+		{"dark", "none", 320, axeColours, 1},
 	} {
 		page.Look(t, look.width, 800, look.scheme)
 		page.Prefer(t, map[string]string{"prefers-color-scheme": look.scheme, "forced-colors": look.forced})
