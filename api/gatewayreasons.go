@@ -31,6 +31,8 @@ const (
 	// ReasonInvalidClientCertificateRef: a Gateway names a certificate for pods that cannot be
 	// used.
 	ReasonInvalidClientCertificateRef Reason = "InvalidClientCertificateRef"
+	// ReasonRouteGoesFirst: a Route of the namespace has the same path at the address of the router.
+	ReasonRouteGoesFirst Reason = "RouteGoesFirst"
 	// ReasonInvalidRouteKinds: a listener admits kinds of routes that it cannot have.
 	ReasonInvalidRouteKinds Reason = "InvalidRouteKinds"
 )
@@ -44,8 +46,13 @@ func gatewayRemedies() map[Reason]Remedy {
 		},
 		ReasonNotAllowedByListeners: {
 			Severity: SeverityError,
-			Cause:    "allowedRoutes of the listeners admits no route of this kind from this namespace",
-			Remedy:   "ask the owner of the Gateway to change allowedRoutes, or create the route in a namespace that it admits",
+			Cause:    "allowedRoutes of the listeners admits no route of this kind from this namespace, or another namespace has the host at the address of the router",
+			Remedy:   "ask the owner of the Gateway to change allowedRoutes, create the route in a namespace that it admits, or choose another hostname",
+		},
+		ReasonRouteGoesFirst: {
+			Severity: SeverityWarning,
+			Cause:    "a Route or Ingress of the namespace has the same host and path at the address of the router",
+			Remedy:   "have the HTTPRoute take over with the annotation fairlead.dev/takes-over: \"true\", or choose another path",
 		},
 		ReasonNoMatchingListenerHostname: {
 			Severity: SeverityError,

@@ -117,7 +117,7 @@ func lostShared(c, winner *model.Claim) api.Finding {
 	case !c.IsShared():
 		f.Message = fmt.Sprintf("%s %s serves %s, because it has the annotation %s", winner.Owner.Kind, winner.Owner.Name, shownPath(c), gateway.AnnotationTakesOver)
 	default:
-		f.Severity = api.SeverityWarning
+		f.Reason, f.Severity = api.ReasonRouteGoesFirst, api.SeverityWarning
 		f.Message = fmt.Sprintf("%s %s serves %s and goes first; with the annotation %s: \"true\" the %s takes its place", noun(winner), winner.Owner.Name, shownPath(winner), gateway.AnnotationTakesOver, c.Owner.Kind)
 		f.Effect = "nothing is sent there by this rule"
 	}

@@ -60,7 +60,7 @@ func TestSharedAddress(t *testing.T) {
 		lost         map[string]string // object → reason and part of the message
 	}{
 		{"paths of one namespace", "1 a/r h / edge\n2 a/https h /api", "80 h/ r, 443 h/ r, 443 h/api/ https", nil},
-		{"the Route goes first", "1 a/https h /\n2 a/r h / edge", "80 h/ r, 443 h/ r", map[string]string{"https": "HostAlreadyClaimed: route r serves h/ and goes first"}},
+		{"the Route goes first", "1 a/https h /\n2 a/r h / edge", "80 h/ r, 443 h/ r", map[string]string{"https": "RouteGoesFirst: route r serves h/ and goes first"}},
 		{"a plain Route and port 443", "1 a/r h /\n2 a/https h /", "80 h/ r, 443 h/ https", nil},
 		{"taken over at one port", "1 a/r h / edge\n2 a/https! h /", "80 h/ r, 443 h/ https!", map[string]string{"r": "ReplacedByHTTPRoute: HTTPRoute https! serves h/ at port 443"}},
 		{"taken over at both ports", "1 a/r h / edge\n2 a/https! h /\n3 a/http! h /", "80 h/ http!, 443 h/ https!", map[string]string{"r": "HostAlreadyClaimed: HTTPRoute http! serves h/, because"}},

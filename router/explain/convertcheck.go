@@ -128,7 +128,7 @@ func (d *unlikeness) compare(was *model.Claim, g *gateways, refused map[model.Sc
 		d.note(&d.weaker, fmt.Sprintf("no listener of a Gateway of router %s serves %s %s", g.snapshot.options.Router, key.Kind, key.Name))
 	}
 	for _, is := range all {
-		scope, _ := model.SplitHost(is.Host)
+		scope := is.Listener()
 		switch {
 		case refused[scope] != "":
 			d.note(&d.weaker, refused[scope])

@@ -60,7 +60,7 @@ func (g *gateways) addClaims(ports map[gatewayPort]*portClaims) {
 	for key := range g.served {
 		all, _ := g.pipeline.Claims(key)
 		for _, c := range all {
-			scope, _ := model.SplitHost(c.Host)
+			scope := c.Listener()
 			l, served := g.byScope[scope]
 			if !served {
 				continue

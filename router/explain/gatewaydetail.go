@@ -259,8 +259,7 @@ func (s *Snapshot) HostReaches(host string) (out []HostReach) {
 		}
 	}
 	slices.SortFunc(claims, func(a, b *model.Claim) int {
-		x, _ := model.SplitHost(a.Host)
-		y, _ := model.SplitHost(b.Host)
+		x, y := a.Listener(), b.Listener()
 		return cmp.Or(cmp.Compare(x, y), trueFirst(moreSpecific(a, b), moreSpecific(b, a)), model.ByAge(a, b), compareKinds(a.Owner, b.Owner), cmp.Compare(a.Rule, b.Rule))
 	})
 	for _, c := range claims {
@@ -268,7 +267,7 @@ func (s *Snapshot) HostReaches(host string) (out []HostReach) {
 		if !comes {
 			continue
 		}
-		scope, _ := model.SplitHost(c.Host)
+		scope := c.Listener()
 		l := g.byScope[scope]
 		out = append(out, HostReach{
 			Kind: string(c.Owner.Kind), Namespace: c.Owner.Namespace, Name: c.Owner.Name, Listener: g.plainListenerName(l), At: kindAndName(l.Owner), Reach: reach,
@@ -280,7 +279,8 @@ func (s *Snapshot) HostReaches(host string) (out []HostReach) {
 // asksFor reports whether a claim is for a host: by its own name, by a wildcard, or for all
 // hosts of its listener.
 func (g *gateways) asksFor(c *model.Claim, host string) bool {
-	scope, name := model.SplitHost(c.Host)
+	scope := c.Listener()
+	_, name := model.SplitHost(c.Host)
 	l, served := g.byScope[scope]
 	if !served || c.Owner.Kind == gateway.KindTCPRoute || c.Owner.Kind == gateway.KindUDPRoute {
 		return false

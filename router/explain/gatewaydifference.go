@@ -73,7 +73,7 @@ func (g *gateways) wholeClaim(c *class) (found *model.Claim) {
 	for key := range g.served {
 		_, served := g.pipeline.Claims(key)
 		for _, claim := range served {
-			scope, _ := model.SplitHost(claim.Host)
+			scope := claim.Listener()
 			l, known := g.byScope[scope]
 			if !known || portOf(l, claim) != *c.at || handsOn(l) && !g.comesBy(l, c.host) {
 				continue

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
 	gatewayapi "github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/router/door/gateway"
@@ -26,6 +28,9 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 	}
 	if g.served[key] == nil {
 		return nil, fmt.Errorf("router %s does not serve Gateway %s: %s", s.options.Router, key, terminal.Command("kubectl", "fairlead", "why", "gateway/"+name, "-n", namespace))
+	}
+	if of, is := g.served[key].(*gatewayv1.Gateway); is && g.joined && gatewayapi.SharesAddress(of) {
+		return s.Explain(r), nil // its address is the router's
 	}
 	e := &Explanation{
 		Schema: SchemaExplain, URL: r.URL, Router: s.options.Router, Gateway: key.String(),

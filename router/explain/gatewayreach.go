@@ -19,7 +19,7 @@ import (
 // if none of them can come in by the claim's listener: it is not served, or another one of its
 // port has the host.
 func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool) {
-	scope, _ := model.SplitHost(c.Host)
+	scope := c.Listener()
 	l, served := g.byScope[scope]
 	if !served {
 		return reach, false
@@ -53,6 +53,8 @@ func (s *Snapshot) reachOf(g *gateways, c *model.Claim) (reach Reach, comes bool
 		return reach, false
 	case c.Answer != 0:
 		reach.Result = fmt.Sprintf("the router answers %d: no backend of the rule can be used", c.Answer)
+	case winner == nil && match.RedirectStatus(answer) != 0:
+		reach.Result, reach.elsewhere = "is redirected to https by a Route, which goes first", true
 	case winner == nil:
 		reach.Result = "the router answers by itself: " + answer
 	case winner.Owner != c.Owner:
@@ -85,7 +87,7 @@ func (g *gateways) taker(c *model.Claim, host string) *model.Claim {
 	if g.oldest == nil {
 		g.oldest = g.oldestByHost()
 	}
-	scope, _ := model.SplitHost(c.Host)
+	scope := c.Listener()
 	for of := host; of != ""; {
 		if known := g.oldest[scope][of]; known != nil {
 			return known
@@ -103,7 +105,8 @@ func (g *gateways) oldestByHost() map[model.ScopeID]map[string]*model.Claim {
 	for key := range g.served {
 		all, _ := g.pipeline.Claims(key)
 		for _, c := range all {
-			scope, host := model.SplitHost(c.Host)
+			scope := c.Listener()
+			_, host := model.SplitHost(c.Host)
 			if oldest[scope] == nil {
 				oldest[scope] = map[string]*model.Claim{}
 			}

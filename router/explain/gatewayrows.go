@@ -139,7 +139,7 @@ func (row *Row) paths(all []*model.Claim) {
 // termination is where TLS of a route ends, as Routes have it: at the first listener that has any.
 func (g *gateways) termination(served []*model.Claim, toPods bool) string {
 	for _, c := range served {
-		scope, _ := model.SplitHost(c.Host)
+		scope := c.Listener()
 		switch l := g.byScope[scope]; {
 		case l.EndsRequests && toPods:
 			return string(model.Reencrypt)

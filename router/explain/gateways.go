@@ -57,7 +57,8 @@ func OfGatewayAPI(kind string) bool {
 
 // gateways is what the router serves of the Gateway API. Claims come in by the listeners of
 // Gateways alone, where those of Routes never meet them: so a pipeline of their own decides
-// about them, from the same Services and Secrets.
+// about them, from the same Services and Secrets. Where Gateways share the router's address, it
+// decides about Routes, too.
 type gateways struct {
 	*source
 	served   map[model.Object]metav1.Object
@@ -77,6 +78,8 @@ type gateways struct {
 	oldest map[model.ScopeID]map[string]*model.Claim
 	// reports are what the router says about policies for these objects.
 	reports map[model.Object]policy.Report
+	// joined says that a Gateway shares the router's address.
+	joined bool
 	// assumed are the labels of namespaces that manifests do not have.
 	assumed map[string]string
 }
@@ -99,6 +102,8 @@ func (s *Snapshot) readGateways() *gateways {
 	for key, o := range s.objects.Gateways {
 		if s.servesGatewayObject(o) {
 			g.served[key] = s.asStored(o)
+			of, is := o.(*gatewayv1.Gateway)
+			g.joined = g.joined || is && s.settings.SharedAddress && gatewayapi.SharesAddress(of)
 		}
 	}
 	g.assume()
@@ -111,7 +116,7 @@ func (s *Snapshot) readGateways() *gateways {
 	g.pipeline.Update(door.Changes{All: true})
 	g.tables = g.pipeline.Want().Tables()
 	g.reports = reportsOf(g.pipeline)
-	for key := range g.served {
+	for key := range g.pipeline.Objects() {
 		_, served := g.pipeline.Claims(key)
 		for _, c := range served {
 			for b := range c.Backends() {
@@ -313,12 +318,21 @@ func (g *gateways) assume() {
 }
 
 // All implements door.Source.
-func (g *gateways) All() []model.Object { return slices.Collect(maps.Keys(g.served)) }
+func (g *gateways) All() []model.Object {
+	all := slices.Collect(maps.Keys(g.served))
+	if g.joined {
+		all = append(all, g.source.All()...)
+	}
+	return all
+}
 
 // Object implements door.Source.
 func (g *gateways) Object(key model.Object) door.Version {
 	if o := g.served[key]; o != nil {
 		return o
+	}
+	if g.joined {
+		return g.source.Object(key)
 	}
 	return nil
 }
@@ -352,7 +366,13 @@ func (g *gateways) Joint(of *gatewayv1.Gateway) *gatewayapi.Joint { return g.joi
 // it goes to, nil if there is none, and the answer that the router gives itself.
 func (g *gateways) owner(l model.Listener, r match.Request) (scope model.ScopeID, c *model.Claim, answer string) {
 	r.Slot, r.TLS = l.Slot, len(l.Certificates) > 0
+	if l.Slot == 0 { // beside Routes, where hosts have no scope
+		r.TLS, r.SNI = endsTLS(l), r.Host
+	}
 	d := match.Decide(g.tables, r)
+	if l.Slot == 0 {
+		d.Scope = l.Scope
+	}
 	for _, value := range match.Values(d.Value) {
 		if c := g.byBackend[plan.TargetBackend(value)]; c != nil {
 			return d.Scope, c, ""

@@ -57,6 +57,12 @@ func (s *Snapshot) lost(key model.Object, d decision, r *Request, winner *model.
 		return LostOtherPath, fmt.Sprintf("its path %s does not match", pathText(c))
 	case winner == nil:
 		return LostOtherPath, "it does not answer here"
+	case winner.IsShared():
+		for _, f := range s.pipeline.Status(key).Findings {
+			if f.Reason == api.ReasonReplacedByHTTPRoute {
+				return string(f.Reason), f.Message
+			}
+		}
 	}
 	return beaten(c, winner)
 }
@@ -90,7 +96,7 @@ func beaten(c, winner *model.Claim) (code, why string) {
 	case len(c.Path) < len(winner.Path):
 		return LostShorterPath, fmt.Sprintf("its path %s is shorter than %s", pathText(c), pathText(winner))
 	}
-	return string(api.ReasonHostAlreadyClaimed), fmt.Sprintf("route %s has the same path and goes first", winner.Owner.Name)
+	return string(api.ReasonHostAlreadyClaimed), fmt.Sprintf("%s %s has the same path and goes first", strings.ToLower(string(winner.Owner.Kind)), winner.Owner.Name)
 }
 
 func wild(c *model.Claim) bool { return strings.HasPrefix(c.Host, "*.") }

@@ -47,6 +47,8 @@ func (s *Snapshot) outcome(c *class) *outcome {
 			return &outcome{text: "no route has this expression"}
 		}
 		s.routed(e, &r, claim)
+	case claim != nil && claim.IsShared() || isOwnAnswer(d.value):
+		return s.sharedOutcome(e, d, &r, claim)
 	default:
 		s.answer(e, d, &r, claim)
 	}
@@ -81,6 +83,24 @@ func (s *Snapshot) outcome(c *class) *outcome {
 		o.services = s.services(claim)
 		o.text = s.servedText(o, &r, e)
 	}
+	return o
+}
+
+// sharedOutcome is what becomes of a request that an HTTPRoute at the router's own address takes.
+func (s *Snapshot) sharedOutcome(e *Explanation, d decision, r *Request, claim *model.Claim) *outcome {
+	s.explainShared(e, d, r, claim)
+	o := &outcome{text: plainly(r, e), served: e.Served, claim: claim}
+	if r.Secure {
+		o.certificate, o.shown = d.Certificate, s.certificate(d, r).text()
+	}
+	if claim == nil {
+		return o
+	}
+	o.route = kindAndName(claim.Owner)
+	if e.PodPath != r.Path {
+		o.podPath = strings.ReplaceAll(e.PodPath, otherSegment, "…")
+	}
+	s.gateways().describe(o)
 	return o
 }
 

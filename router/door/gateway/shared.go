@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -83,8 +82,8 @@ func (b *builder) sayShared() {
 		}
 		if _, host, left := b.sharedHosts(&l); left {
 			b.findOnce(api.SeverityWarning, api.ReasonUnsupportedValue,
-				fmt.Sprintf("hostname %s is not exact, and listener %s, which shares the router's address, has none that is", host, l.spec.Name),
-				"requests for other hosts than those that the route names exactly do not get there")
+				"spec.hostnames: "+host+" is not exact, as hostnames at the address of the router have to be",
+				"requests for other hosts than those that the route or its listener names exactly do not get there")
 		}
 	}
 	if v, has := b.route.Annotations[gateway.AnnotationTakesOver]; has && v != "true" && v != "false" {
