@@ -59,6 +59,15 @@ func (m *Match) Expression() *PathExpression {
 	return m.Conditions.Path
 }
 
+// NoPath is the expression that matches no path: of claims that only count.
+const NoPath = `\A\z`
+
+// Nothing reports whether no request is the claim's.
+func (m *Match) Nothing() bool {
+	e := m.Expression()
+	return e != nil && e.Pattern == NoPath
+}
+
 // Expressions counts the expressions of conditions, and those of them that are not certain.
 func (c *Conditions) Expressions() (all, uncertain int) {
 	if c == nil {

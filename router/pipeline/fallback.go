@@ -273,10 +273,11 @@ func (p *Pipeline) Retry() (*plan.Scope, model.Objects) {
 	return p.update(refused, false)
 }
 
-// Accept notes that HAProxy has taken what routes add to the wanted state.
+// Accept notes that HAProxy has taken what routes add to the wanted state. That a route may have no
+// expression now, and so gets no request, is no version to go back to.
 func (p *Pipeline) Accept(keys model.Objects) {
 	for key := range keys {
-		if r := p.objects[key]; r != nil && len(r.served) > 0 && !r.barred {
+		if r := p.objects[key]; r != nil && len(r.served) > 0 && !r.barred && !slices.ContainsFunc(r.served, func(c *model.Claim) bool { return c.Nothing() }) {
 			r.accepted = accepted{r.from, r.served}
 		}
 	}

@@ -152,7 +152,27 @@ func FuzzGateway(f *testing.F) {
 			return
 		}
 		checkGateways(t, src, gateway.HTTPRoutes{}.Ingest(src.route, src, door.Settings{}, door.Past{}))
+		checkShared(t, src)
 	})
+}
+
+// checkShared looks at what HAProxy gets to read if the Gateway shares the router's address: there
+// claims are for single hosts.
+func checkShared(t *testing.T, src gateways) {
+	t.Helper()
+	src.gateway.Annotations = map[string]string{gatewayapi.AnnotationAddress: gatewayapi.AddressRouter}
+	src.route.Annotations = map[string]string{gatewayapi.AnnotationTakesOver: "true"}
+	settings := door.Settings{RouterName: "default", HTTP2: true, Agent: true, SharedAddress: true}
+	p := pipeline.New(doors.All(), src, settings, &model.Certificate{ID: "default:default:1", PEM: "x"})
+	p.Update(door.Changes{All: true})
+	checkFiles(t, p.Want())
+	for _, c := range (gateway.HTTPRoutes{}).Ingest(src.route, src, settings, door.Past{}).Claims {
+		scope, host := model.SplitHost(c.Host)
+		placeholder := scope != "" && c.Answer != 0
+		if c.IsShared() == placeholder || !placeholder && (scope != "" || host == "" || strings.Contains(host, "*")) {
+			t.Errorf("claim for %q", c.Host)
+		}
+	}
 }
 
 // FuzzGRPCRoute puts any GRPCRoute that JSON can say beside an HTTPRoute into the router.

@@ -13,29 +13,48 @@ type sharedListeners struct {
 	byScope map[model.ScopeID]*model.Listener
 	// hosts are those with the certificate of a listener.
 	hosts map[model.ScopeID]map[string]struct{}
-	// changed are listeners that may have another certificate.
-	changed map[model.ScopeID]struct{}
+	// changed has the IDs of the certificates that listeners had before they changed.
+	changed map[model.ScopeID]string
 }
 
 func newSharedListeners() sharedListeners {
 	return sharedListeners{
 		byScope: map[model.ScopeID]*model.Listener{},
-		hosts:   map[model.ScopeID]map[string]struct{}{}, changed: map[model.ScopeID]struct{}{},
+		hosts:   map[model.ScopeID]map[string]struct{}{}, changed: map[model.ScopeID]string{},
 	}
 }
 
 func (s *sharedListeners) remove(l *model.Listener) {
-	s.changed[l.Scope] = struct{}{}
+	s.note(l.Scope)
 	delete(s.byScope, l.Scope)
 }
 
 func (s *sharedListeners) add(l *model.Listener) {
-	s.changed[l.Scope], s.byScope[l.Scope] = struct{}{}, l
+	s.note(l.Scope)
+	s.byScope[l.Scope] = l
 }
 
-// addHosts adds the hosts that changes of listeners concern.
+// note remembers what was shown for a listener.
+func (s *sharedListeners) note(scope model.ScopeID) {
+	if _, noted := s.changed[scope]; !noted {
+		s.changed[scope] = certID(s.certificate(scope))
+	}
+}
+
+// certificate returns that of a listener, or nil.
+func (s *sharedListeners) certificate(scope model.ScopeID) *model.Certificate {
+	if l := s.byScope[scope]; l != nil && len(l.Certificates) > 0 {
+		return l.Certificates[0].Certificate
+	}
+	return nil
+}
+
+// addHosts adds the hosts whose certificate changes of listeners concern.
 func (s *sharedListeners) addHosts(hosts map[string]struct{}) {
-	for scope := range s.changed {
+	for scope, before := range s.changed {
+		if certID(s.certificate(scope)) == before {
+			continue
+		}
 		for host := range s.hosts[scope] {
 			hosts[host] = struct{}{}
 		}
@@ -59,8 +78,8 @@ func (s *sharedListeners) certify(host string, old, h *admit.Host) {
 		s.hosts[to] = map[string]struct{}{}
 	}
 	s.hosts[to][host] = struct{}{}
-	if l := s.byScope[to]; l != nil && len(l.Certificates) > 0 {
-		h.Table.Certificate = certificate.Copy(l.Certificates[0].Certificate, host)
+	if c := s.certificate(to); c != nil {
+		h.Table.Certificate = certificate.Copy(c, host)
 	}
 }
 

@@ -156,17 +156,29 @@ func (b *bench) compare(ctx context.Context, c rival, hand *rig.Handwritten) err
 
 // compareSides requires what one side does as a share of what another does.
 func (b *bench) compareSides(ctx context.Context, c rival, sides ...*side) error {
-	if err := rig.PinAll(othersProcessor); err != nil {
+	share, text, err := b.shareOf(ctx, c, sides...)
+	if err != nil {
 		return err
+	}
+	b.report.Require(c.name, share, "", report.AtLeast(c.bound), text)
+	return nil
+}
+
+// shareOf measures two sides in turns. It returns what the first one does as a share of what the
+// second one does, and the figures.
+func (b *bench) shareOf(ctx context.Context, c rival, sides ...*side) (float64, string, error) {
+	fail := func(err error) (float64, string, error) { return 0, "", err }
+	if err := rig.PinAll(othersProcessor); err != nil {
+		return fail(err)
 	}
 	defer func() { _ = rig.PinAll(proxyProcessor, othersProcessor) }() // it was possible before
 	failed, busy := 0, 0.0
 	for _, s := range sides {
 		if err := rig.Pin(s.pid, proxyProcessor); err != nil {
-			return err
+			return fail(err)
 		}
 		if _, _, err := b.ask(ctx, s, c.hosts, 2*time.Second); err != nil {
-			return err
+			return fail(err)
 		}
 		s.rates, s.costs = nil, nil
 	}
@@ -174,7 +186,7 @@ func (b *bench) compareSides(ctx context.Context, c rival, sides ...*side) error
 		for _, s := range sides {
 			n, share, err := b.ask(ctx, s, c.hosts, turn)
 			if err != nil {
-				return err
+				return fail(err)
 			}
 			failed, busy = failed+n, busy+share
 		}
@@ -184,10 +196,9 @@ func (b *bench) compareSides(ctx context.Context, c rival, sides ...*side) error
 		ratios[i] = sides[1].costs[i] / sides[0].costs[i]
 		seen[i] = sides[0].rates[i] / sides[1].rates[i]
 	}
-	b.report.Require(c.name, median(ratios), "", report.AtLeast(c.bound), fmt.Sprintf(
+	return median(ratios), fmt.Sprintf(
 		"%.0f/s against %.0f/s for each processor; seen %.0f/s and %.0f/s, ratio %.2f, with HAProxy's processor %.0f %% busy; %d failed",
-		1e6/median(sides[0].costs), 1e6/median(sides[1].costs), median(sides[0].rates), median(sides[1].rates), median(seen), busy/float64(2*b.rounds)*100, failed))
-	return nil
+		1e6/median(sides[0].costs), 1e6/median(sides[1].costs), median(sides[0].rates), median(sides[1].rates), median(seen), busy/float64(2*b.rounds)*100, failed), nil
 }
 
 // ask measures a side once. It returns how many requests failed and HAProxy's

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -55,12 +53,7 @@ func TestMain(m *testing.M) {
 }
 
 func runInside(worker bool) int {
-	args := os.Args[1:]
-	if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-test.fuzz") }) {
-		// The tests mostly wait, for starts of HAProxy and for time limits. What -parallel says comes later, and counts.
-		args = append([]string{fmt.Sprint("-test.parallel=", 2*runtime.GOMAXPROCS(0))}, args...)
-	}
-	cmd := exec.Command("/proc/self/exe", args...)
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), insideEnv+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -163,6 +163,6 @@ func (b *builder) placeholder() []*model.Claim {
 	at.verdict.Shared = false // no host of the router's own
 	c := b.bare(&at, 0, anyHost, 0, 0)
 	c.Answer = answerNoBackend
-	c.Match = model.Match{Path: "/", Conditions: &model.Conditions{Path: &model.PathExpression{Written: "", Pattern: `\A\z`, Longest: 1 << 20, Certain: true}}}
+	c.Match = model.Match{Path: "/", Conditions: &model.Conditions{Path: &model.PathExpression{Written: "", Pattern: model.NoPath, Longest: 1 << 20, Certain: true}}}
 	return []*model.Claim{c}
 }

@@ -62,7 +62,7 @@ func allBelow(text, kind string) model.Match {
 func below(beginning, written string) model.Match { return expression(beginning, written, `\A/`) }
 
 // nothing is for an expression that is one too many: no path.
-func nothing(text string) model.Match { return expression("/", text, `\A\z`) }
+func nothing(text string) model.Match { return expression("/", text, model.NoPath) }
 
 func expression(beginning, written, pattern string) model.Match {
 	return model.Match{Path: beginning, Conditions: &model.Conditions{Path: &model.PathExpression{
