@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/door/route"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/settings"
 )
 
 var takeoverRequests = flag.Int("takeover-requests", 2000, "how many requests TestTakeover sends at least, with a websocket for each 400; 200000 in its long form")
@@ -49,6 +50,7 @@ func TestTakeover(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, version, newMemory())
 			b.cluster.apply(parseStep(t, map[string]string{"settings": "shared-address"}))
+			b.adjust = func(s *settings.Settings) { s.Render.MaxConn, s.Render.Clients.PerSource = 2000, -1 }
 			b.start()
 			put := func(text string) {
 				b.applyWithPods(parseStep(t, map[string]string{"in.yaml": strings.Trim(text, "\n") + "\n"}))
