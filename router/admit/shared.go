@@ -63,18 +63,21 @@ func (h *Host) replace(route, by *model.Claim) *model.Claim {
 }
 
 // meet reports whether a claim of a listener stands in the way of a Route's with the same normal
-// key. With conditions more, one that takes over gets only the requests that meet them.
+// key: if it would take requests of the Route or, where it takes over, all of them. One with
+// conditions more that takes over gets only the requests that meet them.
 func meet(route, c *model.Claim) bool {
-	same := route.Owner.Namespace == c.Owner.Namespace && route.Ports()&c.Ports() != 0
 	switch {
-	case !same:
+	case route.Owner.Namespace != c.Owner.Namespace || route.Ports()&c.Ports() == 0:
 		return false
 	case !rule(route).SameKey(rule(c)):
 		return true
-	case route.Exact != c.Exact || !samePaths(route, c):
+	case route.Exact != c.Exact:
 		return false
+	case c.Shared.TakesOver:
+		return samePaths(route, c) && route.Conditions.Equal(c.Conditions)
 	}
-	return !c.Shared.TakesOver || route.Conditions.Equal(c.Conditions)
+	// Expressions are asked before paths that begin as theirs do.
+	return route.Expression() == nil || c.Expression() != nil
 }
 
 // samePaths reports whether the same expression, or none, says which paths two claims are for.

@@ -15,7 +15,8 @@ import (
 )
 
 // shared makes claims of listeners of Gateways of those whose names begin with "http": with "s"
-// next at port 443, and with "!" at the end they take over.
+// next at port 443, and with "!" at the end they take over. A path with "~" at the end is the
+// beginning of those of an expression.
 func shared(all map[string][]*model.Claim) map[string][]*model.Claim {
 	for _, claims := range all {
 		for _, c := range claims {
@@ -25,6 +26,12 @@ func shared(all map[string][]*model.Claim) map[string][]*model.Claim {
 			c.Owner.Kind = "HTTPRoute"
 			c.Shared = &model.Shared{Listener: "L1", TakesOver: strings.HasSuffix(c.Owner.Name, "!")}
 			c.Backend.Owner = c.Owner
+			if path, expression := strings.CutSuffix(c.Path, "~"); expression {
+				c.Path, c.Conditions = path, &model.Conditions{Path: &model.PathExpression{Pattern: `\A/v?[0-9]+`, Longest: 1 << 20, Certain: true}}
+				c.Shared = &model.Shared{Listener: "L1", Only: model.HTTPSPort}
+				c.Termination = model.Edge
+				continue
+			}
 			c.Path = strings.TrimRight(c.Path, "/")
 			if strings.HasPrefix(c.Owner.Name, "https") {
 				c.Termination, c.Shared.Only = model.Edge, model.HTTPSPort
@@ -42,8 +49,10 @@ func tableOf(h *admit.Host) (lines []string) {
 	}
 	add := func(port string, entries []match.Entry) {
 		for _, e := range entries {
-			if name := names[e.Value]; name != "" {
-				lines = append(lines, port+" "+e.Key+" "+name)
+			for _, value := range match.Values(e.Value) {
+				if name := names[value]; name != "" {
+					lines = append(lines, port+" "+e.Key+" "+name)
+				}
 			}
 		}
 	}
@@ -68,6 +77,8 @@ func TestSharedAddress(t *testing.T) {
 		{"an older one of another namespace", "1 b/https h /api\n2 a/r h / edge", "443 h/api/ https", map[string]string{"r": "HostAlreadyClaimed: a httproute in another namespace holds h"}},
 		{"passthrough, older", "1 a/r h - passthrough\n2 a/https! h /", "80 h/ r", map[string]string{"https!": "HostAlreadyClaimed: route r has h, is older"}},
 		{"passthrough, younger", "1 a/https h /\n2 a/r h - passthrough", "443 h/ https", map[string]string{"r": "HostAlreadyClaimed: httproute https has h, is older"}},
+		{"an expression for the Route's own path", "1 a/r h / edge\n2 a/https h /~", "80 h/ r, 443 h/ r", map[string]string{"https": "RouteGoesFirst: route r serves h/"}},
+		{"a longer expression", "1 a/r h / edge\n2 a/https h /v~", "80 h/ r, 443 h/ r, 443 h/v https", nil},
 		{"several HTTPRoutes", "1 a/https1 h /\n2 a/https2 h /", "443 h/ https1", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -62,25 +62,23 @@ type borders struct {
 
 type canarySample struct{ path, words string }
 
-// classes lists the classes of requests that the routes of two sides make, host by host. It
-// notes where there are more than are looked at.
+// classes lists the classes of requests that the routes of two sides make at the router's own
+// address, host by host. It notes where there are more than are looked at.
 func classes(before, after *Snapshot, note func(string)) iter.Seq[class] {
 	claims := map[string][]*model.Claim{}
-	for _, s := range []*Snapshot{before, after} {
-		for key := range s.pipeline.Objects() {
-			of, _ := s.pipeline.Claims(key)
-			for _, c := range of {
-				claims[c.Host] = append(claims[c.Host], c)
-			}
-		}
-	}
+	before.addClaims(claims)
+	after.addClaims(claims)
 	return func(yield func(class) bool) {
 		for _, host := range slices.Sorted(maps.Keys(claims)) {
 			b := bordersOf(host, claims)
 			if n := len(b.edges); n > mostSpans {
 				note(fmt.Sprintf("lists of host %s make about %d ranges of client addresses; only the first %d were compared", host, n, mostSpans))
 			}
-			for _, c := range b.classes(host, sampleHost(host, claims)) {
+			all := b.classes(host, sampleHost(host, claims))
+			for _, c := range claims[host] {
+				all = append(all, sharedClass(c)...)
+			}
+			for _, c := range all {
 				if !yield(c) {
 					return
 				}
@@ -89,12 +87,45 @@ func classes(before, after *Snapshot, note func(string)) iter.Seq[class] {
 	}
 }
 
+// addClaims adds what objects ask for at the router's own address, by host.
+func (s *Snapshot) addClaims(claims map[string][]*model.Claim) {
+	for key := range s.pipeline.Objects() {
+		of, _ := s.pipeline.Claims(key)
+		for _, c := range of {
+			if !model.Scoped(c.Host) { // else gatewayClasses has it
+				claims[c.Host] = append(claims[c.Host], c)
+			}
+		}
+	}
+}
+
+// sharedClass is that of requests which meet the conditions of an HTTPRoute at the router's own
+// address, if it has some.
+func sharedClass(c *model.Claim) []class {
+	if !c.IsShared() {
+		return nil
+	}
+	all := conditionalClass(c)
+	for i := range all {
+		one := &all[i]
+		one.host, one.written = c.Host, ""
+		one.request.Host, one.request.Secure = c.Host, c.Ports() == model.HTTPSPort
+		if one.request.Secure {
+			one.request.SNI = c.Host
+		}
+	}
+	return all
+}
+
 // bordersOf gathers those of all claims that may answer for a host.
 func bordersOf(host string, claims map[string][]*model.Claim) *borders {
 	b := newBorders()
 	for _, also := range slices.Compact([]string{host, match.Wildcard(host), match.Any}) {
 		for _, c := range claims[also] {
 			b.add(c)
+			if e := c.Expression(); e != nil && c.IsShared() {
+				delete(b.written, e.Written) // sharedClass
+			}
 		}
 	}
 	return b

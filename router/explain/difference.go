@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -153,28 +154,27 @@ func newFindings(before, after *Snapshot) (fresh []Finding) {
 
 // effort compares what HAProxy has.
 func effort(before, after *Snapshot) Effort {
-	e := wantedEffort(before.pipeline.Want(), after.pipeline.Want())
+	e := wantedEffort(before.wanted(), after.wanted())
 	if before.base() != after.base() {
 		e.Reload = "settings of the router change"
 	}
-	of := wantedEffort(before.gateways().want(), after.gateways().want())
-	e.Backends.add(of.Backends)
-	e.Servers.add(of.Servers)
-	e.Keys.add(of.Keys)
-	e.Certificates.add(of.Certificates)
 	return e
 }
 
-// want is what HAProxy has for Gateways; nothing of nil.
-func (g *gateways) want() *plan.State {
+// wanted is what HAProxy has for Routes and for Gateways.
+func (s *Snapshot) wanted() *plan.State {
+	all := s.pipeline.Want()
+	g := s.apart()
 	if g == nil {
-		return &plan.State{}
+		return all
 	}
-	return g.pipeline.Want()
-}
-
-func (c *Count) add(o Count) {
-	c.Added, c.Removed, c.Changed = c.Added+o.Added, c.Removed+o.Removed, c.Changed+o.Changed
+	of, both := g.pipeline.Want(), plan.NewState()
+	for _, from := range []*plan.State{all, of} {
+		maps.Copy(both.Backends, from.Backends)
+		maps.Copy(both.Entries, from.Entries)
+		maps.Copy(both.Certs, from.Certs)
+	}
+	return both
 }
 
 func wantedEffort(old, now *plan.State) (e Effort) {

@@ -46,26 +46,6 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 	return e
 }
 
-// isOwnAnswer reports whether a value is the router's answer for a rule without a target.
-func isOwnAnswer(value string) bool {
-	return value == match.OwnAnswer(500) || value == match.OwnAnswer(503)
-}
-
-// explainShared says what an HTTPRoute at the router's own address does with a request.
-func (s *Snapshot) explainShared(e *Explanation, d decision, r *Request, c *model.Claim) {
-	e.Listener = d.listener()
-	g := s.gateways()
-	if c == nil {
-		e.Result = byRouter(d.value)
-	} else {
-		l := g.byScope[c.Listener()]
-		e.Gateway = l.Gateway.String()
-		s.answerAt(e, g, l, r)
-	}
-	e.Others = s.others(d, r, c)
-	s.otherDoors(e)
-}
-
 // answer says what the client gets, and from whom.
 func (s *Snapshot) answer(e *Explanation, d decision, r *Request, c *model.Claim) {
 	e.Listener = d.listener()

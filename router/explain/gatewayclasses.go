@@ -62,7 +62,7 @@ func (g *gateways) addClaims(ports map[gatewayPort]*portClaims) {
 		for _, c := range all {
 			scope := c.Listener()
 			l, served := g.byScope[scope]
-			if !served {
+			if !served || c.IsShared() { // classes
 				continue
 			}
 			at := portOf(l, c)

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead/fairlead/router/door/gateway"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/plan"
 )
 
 // ExplainAt says what becomes of a request to the address of a Gateway. The URL's port says
@@ -137,6 +138,25 @@ func (s *Snapshot) answerAt(e *Explanation, g *gateways, l model.Listener, r *Re
 		e.Served, e.Result.Text = up, text
 		e.EndpointsKnown = len(e.Endpoints) > 0 || !up
 	}
+}
+
+// owner returns the scope that a request to the port of a listener comes in by, the claim that
+// it goes to, nil if there is none, and the answer that the router gives itself.
+func (g *gateways) owner(l model.Listener, r match.Request) (scope model.ScopeID, c *model.Claim, answer string) {
+	r.Slot, r.TLS = l.Slot, len(l.Certificates) > 0
+	if l.Slot == 0 { // beside Routes, where hosts have no scope
+		r.TLS, r.SNI = endsTLS(l), r.Host
+	}
+	d := match.Decide(g.tables, r)
+	if l.Slot == 0 {
+		d.Scope = l.Scope
+	}
+	for _, value := range match.Values(d.Value) {
+		if c := g.byBackend[plan.TargetBackend(value)]; c != nil {
+			return d.Scope, c, ""
+		}
+	}
+	return d.Scope, nil, cmp.Or(d.Value, match.Refuse)
 }
 
 // closedByPolicy is the answer of claims that are closed.

@@ -19,7 +19,6 @@ import (
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
-	"github.com/fairlead/fairlead/router/plan"
 	"github.com/fairlead/fairlead/router/policy"
 )
 
@@ -361,25 +360,6 @@ func (g *gateways) Slots(of *gatewayv1.Gateway) map[gatewayapi.Port]int32 { retu
 
 // Joint implements door.Gateways.
 func (g *gateways) Joint(of *gatewayv1.Gateway) *gatewayapi.Joint { return g.joints[keyOf(of)] }
-
-// owner returns the scope that a request to the port of a listener comes in by, the claim that
-// it goes to, nil if there is none, and the answer that the router gives itself.
-func (g *gateways) owner(l model.Listener, r match.Request) (scope model.ScopeID, c *model.Claim, answer string) {
-	r.Slot, r.TLS = l.Slot, len(l.Certificates) > 0
-	if l.Slot == 0 { // beside Routes, where hosts have no scope
-		r.TLS, r.SNI = endsTLS(l), r.Host
-	}
-	d := match.Decide(g.tables, r)
-	if l.Slot == 0 {
-		d.Scope = l.Scope
-	}
-	for _, value := range match.Values(d.Value) {
-		if c := g.byBackend[plan.TargetBackend(value)]; c != nil {
-			return d.Scope, c, ""
-		}
-	}
-	return d.Scope, nil, cmp.Or(d.Value, match.Refuse)
-}
 
 // gatewayFindings are what is wrong with an object of the Gateway API: the router's findings,
 // and the conditions of parents that do not accept a route.

@@ -86,24 +86,6 @@ func (s *Snapshot) outcome(c *class) *outcome {
 	return o
 }
 
-// sharedOutcome is what becomes of a request that an HTTPRoute at the router's own address takes.
-func (s *Snapshot) sharedOutcome(e *Explanation, d decision, r *Request, claim *model.Claim) *outcome {
-	s.explainShared(e, d, r, claim)
-	o := &outcome{text: plainly(r, e), served: e.Served, claim: claim}
-	if r.Secure {
-		o.certificate, o.shown = d.Certificate, s.certificate(d, r).text()
-	}
-	if claim == nil {
-		return o
-	}
-	o.route = kindAndName(claim.Owner)
-	if e.PodPath != r.Path {
-		o.podPath = strings.ReplaceAll(e.PodPath, otherSegment, "…")
-	}
-	s.gateways().describe(o)
-	return o
-}
-
 // plainly is the answer without what only the request has that stands for a class.
 func plainly(r *Request, e *Explanation) string {
 	if e.Result.Location == "https://"+match.Host(r.Host)+r.Path+r.Query {

@@ -14,10 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
-	gatewayapi "github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/door/ingress"
@@ -133,24 +131,6 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 		}
 	}
 	return s, nil
-}
-
-// join has what Gateways at the router's address take part in every answer. It asks for what is
-// decided about the Gateway API only if there are such.
-func (s *Snapshot) join() {
-	shares := func(o metav1.Object) bool {
-		g, is := o.(*gatewayv1.Gateway)
-		return is && gatewayapi.SharesAddress(g)
-	}
-	for _, o := range s.objects.Gateways {
-		if !shares(o) {
-			continue
-		}
-		if g := s.gateways(); g != nil && g.joined {
-			s.pipeline, s.tables, s.byBackend = g.pipeline, g.tables, g.byBackend
-		}
-		return
-	}
 }
 
 // readObjects makes the source of the objects: Ingresses become routes, and the

@@ -66,7 +66,7 @@ func reportsOf(p *pipeline.Pipeline) map[model.Object]policy.Report {
 // report is what is to be said of a policy, for Routes and for objects of the Gateway API.
 func (s *Snapshot) report(key model.Object) policy.Report {
 	routes := s.reports[key]
-	g := s.gateways()
+	g := s.apart()
 	if g == nil || g.reports[key].Targets == 0 {
 		return s.withStatus(key, routes)
 	}
@@ -107,7 +107,7 @@ func (s *Snapshot) whyPolicy(y *Why, key model.Object) error {
 		}
 	}
 	add(s.pipeline)
-	if g := s.gateways(); g != nil {
+	if g := s.apart(); g != nil {
 		add(g.pipeline)
 	}
 	y.Served = len(y.Policy.Targets) > closed

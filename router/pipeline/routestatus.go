@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/admit"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 )
@@ -73,88 +74,85 @@ type lost struct {
 	shared map[model.ScopeID]*lostShared
 }
 
-// lostShared is what became of claims that a shared listener serves.
+// lostShared is what became of the claims that a shared listener serves for a route.
 type lostShared struct {
+	// first is the first finding about them, or nil.
 	first *api.Finding
-	// of these so many claims have lost to another namespace.
+	// claims counts them, and foreign those that lost to another namespace.
 	claims, foreign int
 }
 
 func (p *Pipeline) lost(r *tracked, key model.Object) (out lost) {
 	for _, c := range r.result.Claims {
-		h, id := p.hosts[c.Host], c.ID()
-		f, found := h.Losers[id]
-		if !found {
-			f, found = h.Closed[id]
+		if c.IsShared() {
+			out.at(c).claims++
 		}
-		if !found {
-			f, found = h.Replaced[id]
+		found, has := lostBy(p.hosts[c.Host], c.ID())
+		if !has {
+			continue
 		}
-		if found {
-			f.Object = r.door.Ref(key)
-			if !slices.Contains(out.findings, f) {
-				out.findings = append(out.findings, f)
-			}
+		f := found // on the heap, which few claims need
+		f.Object = r.door.Ref(key)
+		if !slices.Contains(out.findings, f) {
+			out.findings = append(out.findings, f)
 		}
-		switch {
-		case c.IsShared():
-			out.noteShared(c, f, found)
-		case found && out.scoped == nil:
-			out.scoped = &f
+		if !c.IsShared() {
+			out.scoped = cmp.Or(out.scoped, &f)
+			continue
+		}
+		of := out.at(c)
+		if of.first = cmp.Or(of.first, &f); f.Reason == api.ReasonNotAllowedByListeners {
+			of.foreign++
 		}
 	}
 	return out
 }
 
-func (o *lost) noteShared(c *model.Claim, f api.Finding, found bool) {
+// lostBy returns what is to be said of a claim that a host does not serve as it is.
+func lostBy(h *admit.Host, id model.ClaimID) (f api.Finding, has bool) {
+	for _, all := range []map[model.ClaimID]api.Finding{h.Losers, h.Closed, h.Replaced} {
+		if f, has = all[id]; has {
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// at returns what became of the claims of a listener.
+func (o *lost) at(c *model.Claim) *lostShared {
 	if o.shared == nil {
 		o.shared = map[model.ScopeID]*lostShared{}
 	}
-	of := o.shared[c.Shared.Listener]
-	if of == nil {
-		of = &lostShared{}
-		o.shared[c.Shared.Listener] = of
+	if o.shared[c.Listener()] == nil {
+		o.shared[c.Listener()] = &lostShared{}
 	}
-	of.claims++
-	if !found {
-		return
-	}
-	if of.first == nil {
-		of.first = &f
-	}
-	if f.Reason == api.ReasonNotAllowedByListeners {
-		of.foreign++
-	}
+	return o.shared[c.Listener()]
 }
 
 // parents says of a route of the Gateway API what has no place, of each parent what is about its
 // listeners.
 func (o *lost) parents(all []model.ParentStatus) []model.ParentStatus {
-	out := slices.Clone(all)
-	for i := range out {
-		p := &out[i]
-		one, f, foreign := out[i:i+1], o.scoped, 0
-		for _, scope := range p.Scopes {
+	out := make([]model.ParentStatus, 0, len(all))
+	for i := range all {
+		one, f, foreign := all[i:i+1], o.scoped, 0
+		for _, scope := range all[i].Scopes {
 			of := o.shared[scope]
 			if of == nil {
 				continue
 			}
-			if f == nil || of.foreign > 0 {
-				f = cmp.Or(of.first, f)
-			}
-			if of.foreign == of.claims {
-				foreign++
+			if f = cmp.Or(f, of.first); of.foreign == of.claims {
+				f, foreign = of.first, foreign+1
 			}
 		}
 		switch {
 		case f == nil:
-		case foreign > 0 && foreign == len(p.Scopes):
+		case foreign > 0 && foreign == len(all[i].Scopes):
 			one = withCondition(one, model.StatusCondition{Type: "Accepted", Reason: string(api.ReasonNotAllowedByListeners), Message: f.Message})
 			one[0].Listeners = nil
 		default:
 			one = partly(one, *f)
 		}
-		out[i] = one[0]
+		out = append(out, one...)
 	}
 	return out
 }

@@ -219,5 +219,5 @@ func (k *Saved) claims(p *Pipeline) bool {
 // sameRequests reports whether two claims are for the same requests.
 func sameRequests(a, b *model.Claim) bool {
 	return a.Created.Equal(b.Created) && a.Host == b.Host && a.NamedHost == b.NamedHost &&
-		a.Path == b.Path && a.Exact == b.Exact && a.Termination == b.Termination && a.Insecure == b.Insecure
+		a.Path == b.Path && a.Exact == b.Exact && a.Termination == b.Termination && a.Insecure == b.Insecure && a.Shared.Equal(b.Shared)
 }

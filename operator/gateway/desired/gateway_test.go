@@ -60,6 +60,14 @@ func routersSay(g *gatewayv1.Gateway, listener gatewayv1.SectionName, status met
 	}}})
 }
 
+// says checks the conditions of a Gateway, and a part of their messages.
+func says(t *testing.T, in desired.Input, want, part string) {
+	t.Helper()
+	if got, messages := said(in); got != want || !strings.Contains(messages, part) {
+		t.Errorf("got %s\nwant %s\nmessages %s", got, want, messages)
+	}
+}
+
 // said returns the conditions in short, and all messages.
 func said(in desired.Input) (string, string) {
 	var short, messages []string
@@ -172,10 +180,7 @@ func TestConditions(t *testing.T) {
 			if test.change != nil {
 				test.change(&in)
 			}
-			got, messages := said(in)
-			if got != test.want || !strings.Contains(messages, test.says) {
-				t.Errorf("got %s\nwant %s\nmessages %s", got, test.want, messages)
-			}
+			says(t, in, test.want, test.says)
 		})
 	}
 }

@@ -79,10 +79,7 @@ func TestShared(t *testing.T) {
 			if test.change != nil {
 				test.change(&in)
 			}
-			got, messages := said(in)
-			if got != test.want || !strings.Contains(messages, test.says) {
-				t.Errorf("got %s\nwant %s\nmessages %s", got, test.want, messages)
-			}
+			says(t, in, test.want, test.says)
 			var at []string
 			for _, a := range in.Addresses() {
 				at = append(at, a.Value)

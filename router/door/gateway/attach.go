@@ -94,7 +94,7 @@ func (b *builder) listenersOf(p *parent) ([]listener, bool) {
 	if !gateway.AllowsSets(g, s.Namespace, labelsFrom(b.src)) {
 		p.reason, p.message = gatewayv1.RouteReasonNoMatchingParent, "its Gateway does not allow the ListenerSet"
 	}
-	return servedBy(g, s, permittedBy(b.settings, entriesOf(s, g))), true
+	return servedBy(g, s, entriesOf(s, g)), true
 }
 
 func servedBy(g *gatewayv1.Gateway, s *gatewayv1.ListenerSet, all []listener) []listener {
@@ -133,7 +133,7 @@ func (b *builder) attach(p *parent, all []listener) {
 		return
 	}
 	p.attached = keep(admitting, func(l *listener) bool {
-		if l.verdict.Shared && l.served() {
+		if l.verdict.Shared {
 			return len(b.hostsOf(l)) > 0
 		}
 		return slices.ContainsFunc(b.hosts, func(host string) bool { return fits(l.hostname, host) })

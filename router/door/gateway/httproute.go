@@ -212,7 +212,7 @@ func (b *builder) claims(rules []rule) {
 // hostsOf returns the hostnames of the route that fit a listener's.
 func (b *builder) hostsOf(l *listener) (fitting []string) {
 	if l.verdict.Shared {
-		fitting, _, _ = b.sharedHosts(l)
+		fitting, _ = b.sharedHosts(l)
 		return fitting
 	}
 	for _, host := range b.hosts {

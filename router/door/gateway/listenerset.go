@@ -100,7 +100,7 @@ func (ListenerSets) Ingest(v door.Version, src door.Source, set door.Settings, p
 		}}
 		return res
 	}
-	serve(res, permittedBy(set, judgedEntries(verdict)), verdict.Overlaps, &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}, g)
+	serve(res, judgedEntries(verdict), verdict.Overlaps, &keyRing{owner: res.Object, src: src, settings: set, past: past, result: res}, g)
 	conclude(res, g)
 	return res
 }

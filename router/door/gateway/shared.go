@@ -22,16 +22,16 @@ const needsPermission = "the IngressController does not permit that Gateways sha
 // permittedBy refuses listeners that would share the address of a router that does not permit it.
 func permittedBy(s door.Settings, all []listener) []listener {
 	for i := range all {
-		if v := &all[i].verdict; v.Shared && v.Accepted() && !s.SharedAddress {
-			v.Reason, v.Message = gatewayv1.ListenerReasonPortUnavailable, needsPermission
+		if v := &all[i].verdict; v.Shared && !s.SharedAddress {
+			v.Shared, v.Reason, v.Message = false, gatewayv1.ListenerReasonPortUnavailable, needsPermission
 		}
 	}
 	return all
 }
 
-// sharedHosts returns the hosts for which a shared listener serves the route, and the first
-// hostname of the route that fits but is none of these.
-func (b *builder) sharedHosts(l *listener) (hosts []string, inexact string, left bool) {
+// sharedHosts returns the hosts for which a shared listener serves the route, and a hostname of
+// the route that fits the listener's and stands for more hosts than one, if there is any.
+func (b *builder) sharedHosts(l *listener) (hosts []string, inexact string) {
 	for _, host := range b.hosts {
 		if !fits(l.hostname, host) {
 			continue
@@ -42,12 +42,12 @@ func (b *builder) sharedHosts(l *listener) (hosts []string, inexact string, left
 		}
 		switch {
 		case !isExact(exact):
-			inexact, left = named(host), true
+			inexact = named(host)
 		case !slices.Contains(hosts, exact) && !l.yields(exact):
 			hosts = append(hosts, exact)
 		}
 	}
-	return hosts, inexact, left
+	return hosts, inexact
 }
 
 // isExact reports whether a hostname is that of one host.
@@ -80,7 +80,7 @@ func (b *builder) sayShared() {
 		if !l.verdict.Shared {
 			continue
 		}
-		if _, host, left := b.sharedHosts(&l); left {
+		if _, host := b.sharedHosts(&l); host != "" {
 			b.findOnce(api.SeverityWarning, api.ReasonUnsupportedValue,
 				"spec.hostnames: "+host+" is not exact, as hostnames at the address of the router have to be",
 				"requests for other hosts than those that the route or its listener names exactly do not get there")
