@@ -155,7 +155,7 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	if s.Bound {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
 	}
-	if err := cmd.Start(); err != nil {
+	if err := inShortTurns(cmd.Start); err != nil {
 		return true, fmt.Errorf("start HAProxy: %w", err)
 	}
 	s.Starts++
