@@ -46,6 +46,10 @@ publish: images ## Push the images to REGISTRY=registry.example.com/path, and wr
 test: tools images ## All tests: unit, HAProxy, API server and a short run on a cluster; says what it skips
 	go run ./test/runner
 
+.PHONY: test-full
+test-full: tools images ## All tests in their long form: more rounds, HAProxy 3.2 for all cases, longer attacks (hours)
+	go run ./test/runner -full
+
 .PHONY: unit
 unit: ## Tests that need neither root nor Kubernetes
 	go run ./test/tools haproxy

@@ -120,6 +120,9 @@ func New(o Options) (*Engine, error) {
 	if o.DriftCheck == 0 {
 		o.DriftCheck = DefaultDriftCheck
 	}
+	if o.ReloadPause == 0 {
+		o.ReloadPause = defaultReloadPause
+	}
 	if o.FilesFailed == nil {
 		o.FilesFailed = func(*api.Finding) {}
 	}
@@ -256,7 +259,7 @@ func (e *Engine) sync() time.Duration {
 			return wait
 		}
 		if err := e.reload(p.Reload); err != nil {
-			return e.failed(err, reloadPause)
+			return e.failed(err, e.o.ReloadPause)
 		}
 	} else if err := e.apply(p); err != nil {
 		return e.failed(err, 100*time.Millisecond)

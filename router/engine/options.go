@@ -102,8 +102,10 @@ type Options struct {
 	Certificates <-chan *model.Certificate
 	// DriftCheck is how often HAProxy is read back; default DefaultDriftCheck.
 	DriftCheck time.Duration
-	Log        *slog.Logger
-	Metrics    *Metrics
+	// ReloadPause is the least time between two reloads that routes need; default is a second.
+	ReloadPause time.Duration
+	Log         *slog.Logger
+	Metrics     *Metrics
 }
 
 // completed returns settings with what HAProxy's version allows, and the key of the pod.

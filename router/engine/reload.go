@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// reloadPause coalesces the reloads that HAProxy before 3.4 needs.
-	reloadPause = time.Second
+	// defaultReloadPause coalesces the reloads that HAProxy before 3.4 needs.
+	defaultReloadPause = time.Second
 	// quickReloads is how many old workers may stand before reloads get slower.
 	quickReloads = 2
 	// maxReloadPause bounds the pause between reloads for routes.
@@ -46,17 +46,18 @@ func (e *Engine) countOldWorkers(age time.Duration) int {
 
 // reloadWait returns how long a reload for routes has to wait.
 func (e *Engine) reloadWait() time.Duration {
-	if wait := time.Until(e.reloadedAt.Add(reloadPause)); wait > 0 {
+	pause := e.o.ReloadPause
+	if wait := time.Until(e.reloadedAt.Add(pause)); wait > 0 {
 		return wait
 	}
-	wait := time.Until(e.reloadedAt.Add(pauseAfter(e.countOldWorkers(reloadPause / 2))))
-	return min(wait, reloadPause) // old workers may leave meanwhile
+	wait := time.Until(e.reloadedAt.Add(pauseAfter(pause, e.countOldWorkers(pause/2))))
+	return min(wait, pause) // old workers may leave meanwhile
 }
 
 // pauseAfter returns the pause between two reloads while so many old workers
-// are there.
-func pauseAfter(old int) time.Duration {
-	pause := reloadPause
+// are there, where it is least while there are few.
+func pauseAfter(least time.Duration, old int) time.Duration {
+	pause := least
 	for range old - quickReloads {
 		pause = min(2*pause, maxReloadPause)
 	}

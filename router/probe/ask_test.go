@@ -20,6 +20,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
+	"github.com/fairlead/fairlead/test/closedport"
 )
 
 // outcome asks a server and returns "healthy", or a word of the error.
@@ -108,8 +109,7 @@ func TestAskSilent(t *testing.T) {
 	if got := outcome(t, l.Addr().String(), func(p *pipeline.Probe) { p.Probe.Type, p.TLS = model.ProbeTCP, true }); !strings.Contains(got, "deadline exceeded") {
 		t.Errorf("TLS of a silent server: %s", got)
 	}
-	l.Close()
-	if got := outcome(t, l.Addr().String(), func(p *pipeline.Probe) { p.Probe.Type = model.ProbeTCP }); !strings.Contains(got, "connection refused") {
+	if got := outcome(t, closedport.Address(t), func(p *pipeline.Probe) { p.Probe.Type = model.ProbeTCP }); !strings.Contains(got, "connection refused") {
 		t.Errorf("a closed port: %s", got)
 	}
 }

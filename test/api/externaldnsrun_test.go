@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -21,11 +20,10 @@ import (
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/externaldns"
 	"github.com/fairlead/fairlead/lbprovider/cloud/dns/rfc2136"
 	"github.com/fairlead/fairlead/lbprovider/cloud/hook"
+	"github.com/fairlead/fairlead/test/full"
 	"github.com/fairlead/fairlead/test/nameserver"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
-
-var full = flag.Bool("full", false, "also build external-dns, which takes minutes, and run it")
 
 // externalDNSModule is where external-dns comes from. Later versions need a
 // later Go.
@@ -56,9 +54,7 @@ func installExternalDNSKind(t *testing.T) {
 // TestExternalDNSRuns lets the real external-dns publish our DNSEndpoints on a
 // real BIND, in a zone in which the operator of another cluster publishes, too.
 func TestExternalDNSRuns(t *testing.T) {
-	if !*full {
-		t.Skip("takes minutes to build external-dns; -args -full runs it")
-	}
+	full.Only(t, "external-dns takes minutes to build; TestExternalDNS has what it reads")
 	c := newClient(t)
 	installExternalDNSKind(t)
 	t.Cleanup(func() { // TestExternalDNS begins without the kind.

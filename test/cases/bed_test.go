@@ -3,7 +3,6 @@ package cases
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -35,11 +34,9 @@ import (
 )
 
 // versions are the programs of the newest and the oldest HAProxy that the project
-// supports. 3.2 runs the cases, what is about faults and reloads, and the rest with
-// -full.
+// supports. 3.2 runs cases of policies (see differs), what is about faults and reloads, and
+// the rest with -full.
 var versions = []string{"haproxy", "haproxy-3.0"}
-
-var full = flag.Bool("full", false, "run on HAProxy 3.2 also what runs on 3.4 and 3.0")
 
 // patience bounds every wait of the tests.
 const patience = time.Minute
@@ -82,6 +79,8 @@ type bed struct {
 
 	// driftCheck is how often the engine looks for foreign changes.
 	driftCheck time.Duration
+	// reloadPause is the engine's; 0 is its default.
+	reloadPause time.Duration
 
 	stopEngine     func()
 	stopSupervisor func()
@@ -191,7 +190,7 @@ func (b *bed) startEngine() {
 	b.engine, err = engine.New(engine.Options{
 		Doors: frontDoors(), Agent: b.agent.client(), Sessions: b.agent.sessionKeys, Replicas: b.agent.others, Prober: prober, Pages: pages,
 		Cluster: b.cluster, Statuses: b.cluster, Layout: b.layout, Caps: b.caps, Binary: b.binary,
-		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: b.metrics, DriftCheck: b.driftCheck,
+		Settings: b.settings, SettingsRefused: func(f *api.Finding) { b.refusal.Store(f) }, FilesFailed: func(f *api.Finding) { b.failure.Store(f) }, Certificate: cert, Log: b.logger(), Metrics: b.metrics, DriftCheck: b.driftCheck, ReloadPause: b.reloadPause,
 	})
 	if err != nil {
 		b.t.Fatal(err)

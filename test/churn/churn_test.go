@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/bench/rig"
 	"github.com/fairlead/fairlead/test/bench/rig/rigtest"
+	"github.com/fairlead/fairlead/test/full"
 )
 
 // limit is how long a change may take to be seen.
@@ -141,10 +142,7 @@ func (b *bed) serial(t *testing.T, host, want string) {
 // deleted while others serve, without a reload and without a failed request.
 func TestRoutesComeAndGo(t *testing.T) {
 	b := newBed(t, "haproxy")
-	n := 40
-	if *full {
-		n = 1000
-	}
+	n := full.Or(1000, 20)
 	stop := b.load(t, fmt.Sprintf("http://127.0.0.1:%d/", rig.HTTPPort), b.stable(t, 5)...)
 	began := time.Now()
 	for i := range n {
@@ -180,10 +178,7 @@ func (b *bed) clean(t *testing.T) {
 // and needs reloads for that. They must be few, and harmless.
 func TestOldHAProxy(t *testing.T) {
 	b := newBed(t, "haproxy-3.0")
-	n := 10
-	if *full {
-		n = 100
-	}
+	n := full.Or(100, 4)
 	stop := b.load(t, fmt.Sprintf("http://127.0.0.1:%d/", rig.HTTPPort), b.stable(t, 3)...)
 	before := b.reloads(t)
 	for i := range n {
@@ -214,10 +209,7 @@ func TestOldHAProxy(t *testing.T) {
 // that serve, as fast as the API server takes it.
 func TestSwapsUnderLoad(t *testing.T) {
 	b := newBed(t, "haproxy")
-	lasting := 5 * time.Second
-	if *full {
-		lasting = time.Minute
-	}
+	lasting := full.Or(time.Minute, 5*time.Second)
 	const name = "busy"
 	b.must(t, b.CreateService(t.Context(), name, rig.Address(0)))
 	route := rig.Route(name)

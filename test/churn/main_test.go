@@ -14,12 +14,8 @@ import (
 	"github.com/fairlead/fairlead/test/bench/rig"
 )
 
-// full asks for 1,000 routes; unable is why no test can run here. TestMain has
-// no other way to hand them over.
-var (
-	full   = flag.Bool("full", false, "change 1,000 routes instead of a few")
-	unable error
-)
+// unable is why no test can run here. TestMain has no other way to hand it over.
+var unable error
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/test/full"
 	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
 // TestCanary: with all well the canary answers through the router's address. When
 // nothing leads from the routers to pods any more, while routers, address and pods
-// stay ready, that is told, and the IngressController is degraded.
+// stay ready, the condition says so; in the long form the IngressController is degraded.
 func TestCanary(t *testing.T) {
 	p := installed(t)
 	interval(t, p, "4s")
@@ -46,7 +47,9 @@ func TestCanary(t *testing.T) {
 		nft(t.Context(), "add", "rule", "inet", "nocanary", "through", "tcp", "dport", "8443", "reject", "with", "tcp", "reset")
 	}
 	becomes(90*time.Second, "CanaryChecksSucceeding", "False CanaryChecksRepetitiveFailures")
-	becomes(90*time.Second, "Degraded", "True ")
+	if full.Wanted() { // it follows after a minute, which operator/status has by a clock of its own
+		becomes(90*time.Second, "Degraded", "True ")
+	}
 }
 
 // interval restarts the operator with another time between probes.

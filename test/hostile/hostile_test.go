@@ -11,10 +11,10 @@ import (
 const (
 	// quiet is how long the victim is watched before the attack. Pods that have just begun
 	// make some requests slow: of fifteen seconds the slowest hundredth was 7 ms or 90.
-	quiet, quietShort = time.Minute, 15 * time.Second
+	quiet, quietShort = time.Minute, 8 * time.Second
 	// maxChange is how long a change of the victim may take to be live, and
 	// maxP99 the latency of its requests during the attack, in those before it.
-	// They are judged where the attack lasts long enough: a run of a minute, as
+	// They are judged where the attack lasts long enough: a run of half a minute, as
 	// one of many tests on a busy machine, only has bounds that tell whether
 	// something stands still.
 	maxChange, maxP99           = time.Second, 3

@@ -11,7 +11,7 @@
 // machine itself does not run, because its host runs something else, is noted, and not
 // counted as the victim's waiting (see standstill).
 //
-// By default the attack lasts a minute; `make hostile` lets it last ten:
+// By default the attack lasts half a minute; `make hostile` lets it last ten:
 //
 //	go test -count=1 -v -timeout 40m ./test/hostile -args -duration 10m
 package hostile
@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/full"
 	"github.com/fairlead/fairlead/test/install"
 )
 
@@ -36,7 +37,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.DurationVar(&duration, "duration", time.Minute, "how long the attack lasts")
+	flag.DurationVar(&duration, "duration", full.Or(10*time.Minute, 30*time.Second), "how long the attack lasts")
 	flag.Parse()
 	if os.Getenv(routerOf) != "" {
 		os.Exit(hostileRouter())

@@ -25,6 +25,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/fairlead/fairlead/test/full"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
@@ -33,9 +34,10 @@ const module = "github.com/fairlead/fairlead"
 func main() {
 	short := flag.Bool("short", false, "leave out tests that take long or need root")
 	once := flag.Bool("once", false, "do not run failed tests again")
+	long := flag.Bool("full", false, "run the long form of all tests, which takes hours")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *short, *once)
+	err := run(ctx, *short, *long, *once)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test:", err)
@@ -43,7 +45,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, short, once bool) error {
+func run(ctx context.Context, short, long, once bool) error {
 	// A test that does not compile shows in the first minute, not after the tests before it.
 	vet := exec.CommandContext(ctx, "go", "vet", "./...")
 	vet.Stdout, vet.Stderr = os.Stdout, os.Stderr
@@ -59,6 +61,12 @@ func run(ctx context.Context, short, once bool) error {
 	r := newReport(os.Stdout)
 	// go vet has looked at everything.
 	flags := []string{"-timeout", "20m", "-vet", "off"}
+	if long {
+		flags[1] = "90m"
+		if err := os.Setenv(full.Variable, "1"); err != nil {
+			return fmt.Errorf("ask for long forms: %w", err)
+		}
+	}
 	if short {
 		flags = append(flags, "-short")
 	}

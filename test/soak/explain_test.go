@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead/fairlead/router/explain"
 	"github.com/fairlead/fairlead/router/explain/cluster"
 	"github.com/fairlead/fairlead/test/bench/rig"
+	"github.com/fairlead/fairlead/test/full"
 )
 
 // clients are addresses of clients: on no allow-list, and on one each.
@@ -28,6 +29,9 @@ const explained = 200
 func TestExplain(t *testing.T) {
 	for _, haproxy := range []string{"haproxy", "haproxy-3.2", "haproxy-3.0"} {
 		t.Run(haproxy, func(t *testing.T) {
+			if haproxy == "haproxy-3.2" {
+				full.Only(t, "what routes of the soak have, 3.2 does as 3.4 or as 3.0")
+			}
 			b := newBed(t, haproxy)
 			b.routes = min(size.routes, 60)
 			for _, a := range clients[2:] {

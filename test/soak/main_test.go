@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/bench/rig"
+	"github.com/fairlead/fairlead/test/full"
 )
 
 // size is how much the test does; unable is why it cannot run here. TestMain
@@ -36,11 +37,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flag.IntVar(&size.changes, "changes", 300, "number of random changes")
-	flag.IntVar(&size.routes, "routes", 100, "number of routes that change")
-	flag.IntVar(&size.sockets, "sockets", 20, "number of websockets that last")
-	flag.IntVar(&size.streams, "streams", 20, "number of streams of HTTP/2 that last")
-	flag.IntVar(&size.gateways, "gateways", 3, "number of Gateways that change")
+	flag.IntVar(&size.changes, "changes", full.Or(10000, 300), "number of random changes")
+	flag.IntVar(&size.routes, "routes", full.Or(2000, 100), "number of routes that change")
+	flag.IntVar(&size.sockets, "sockets", full.Or(200, 20), "number of websockets that last")
+	flag.IntVar(&size.streams, "streams", full.Or(200, 20), "number of streams of HTTP/2 that last")
+	flag.IntVar(&size.gateways, "gateways", full.Or(8, 3), "number of Gateways that change")
 	flag.Uint64Var(&size.seed, "seed", uint64(time.Now().UnixNano()), "seed of the random changes")
 	flag.Parse()
 	run, code, err := rig.EnterTests(testing.Short())

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead/fairlead/router/observe"
 	"github.com/fairlead/fairlead/router/observe/trace"
 	"github.com/fairlead/fairlead/router/settings"
+	"github.com/fairlead/fairlead/test/closedport"
 	"github.com/fairlead/fairlead/test/collector"
 	"github.com/fairlead/fairlead/test/wait"
 )
@@ -118,11 +119,6 @@ func TestExport(t *testing.T) {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	certificate, ca := selfSigned(t)
-	dead, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = dead.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never says a word
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +136,7 @@ func TestFailures(t *testing.T) {
 		ca   string
 		want string
 	}{
-		"nothing listens":      {settings.Collector{URL: "http://" + dead.Addr().String()}, "", "refuses connections"},
+		"nothing listens":      {settings.Collector{URL: "http://" + closedport.Address(t)}, "", "refuses connections"},
 		"it says nothing":      {settings.Collector{URL: "http://" + silent.Addr().String()}, "", "does not answer in time"},
 		"no such name":         {settings.Collector{URL: "http://collector.invalid:4317"}, "", "has a name that cannot be resolved"},
 		"foreign authority":    {settings.Collector{URL: "https://" + secure}, "", "authority that the router does not trust"},

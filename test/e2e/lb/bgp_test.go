@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/bgprouter"
+	"github.com/fairlead/fairlead/test/full"
 	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/netmonitor"
 )
@@ -40,10 +41,8 @@ func torOf(t *testing.T, p *install.Product) *bgprouter.Router {
 	}
 	lan := strings.TrimSuffix(p.Cluster.Address("tor"), ".101")
 	// A machine that is busy testing may well be silent for 300 ms.
-	documented, interval := "100", "300"
-	if *full {
-		interval = documented
-	}
+	const documented = "100"
+	interval := full.Or(documented, "300")
 	adapt := strings.NewReplacer(
 		"Interval: "+documented, "Interval: "+interval, "-interval "+documented, "-interval "+interval,
 		docsRange, bgpRange, "192.168.10.1\n", lan+".101\n", "192.168.10.0/24", lan+".0/24")

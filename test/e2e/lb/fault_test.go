@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead/fairlead/test/full"
 	"github.com/fairlead/fairlead/test/install"
 )
 
@@ -205,10 +206,7 @@ const isolatedAfter = 5 * time.Second
 // TestAPIServerAway kills the API server: nothing moves.
 func TestAPIServerAway(t *testing.T) {
 	p := installed(t)
-	away := 15 * time.Second
-	if *full {
-		away = time.Minute
-	}
+	away := full.Or(time.Minute, 15*time.Second)
 	address, owner := echo(t, p, "Cluster")
 	more := several(t, p)
 	w := watch(t, p, address, more...)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/full"
 	"github.com/fairlead/fairlead/test/install"
 	"github.com/fairlead/fairlead/test/netmonitor"
 )
@@ -22,7 +23,6 @@ import (
 var (
 	// clusterName lets several people run these tests on one machine.
 	clusterName = flag.String("cluster", "e2elb", "name of the cluster to start: up to 12 lower-case letters and digits")
-	full        = flag.Bool("full", false, "also run what takes long")
 	keep        = flag.Bool("keep", false, "leave the cluster up, and use it if it is")
 )
 
@@ -105,7 +105,5 @@ func installed(t *testing.T) *install.Product {
 // long skips a test that takes long, unless everything is asked for.
 func long(t *testing.T) {
 	t.Helper()
-	if !*full {
-		t.Skip("takes long; run with -args -full")
-	}
+	full.Only(t, "it takes a minute")
 }
