@@ -29,14 +29,18 @@ import (
 	"github.com/fairlead/fairlead/router/probe"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
+	"github.com/fairlead/fairlead/test/full"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
 // versions are the programs of the newest and the oldest HAProxy that the project
-// supports. 3.2 runs cases of policies (see differs), what is about faults and reloads, and
-// the rest with -full.
+// supports.
 var versions = []string{"haproxy", "haproxy-3.0"}
+
+// supported are those that a test runs on: what routes, faults and reloads need, 3.2 does as 3.0 or as 3.4.
+// Where it differs, it runs in the short form, too (see differs).
+func supported() []string { return full.Or(append([]string{"haproxy-3.2"}, versions...), versions) }
 
 // patience bounds every wait of the tests.
 const patience = time.Minute

@@ -89,7 +89,7 @@ func (b *bed) serves(k *core, lines []string) {
 func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	t.Helper()
 	t.Parallel()
-	for _, v := range append([]string{"haproxy-3.2"}, versions...) {
+	for _, v := range supported() {
 		t.Run(v, func(t *testing.T) {
 			t.Parallel()
 			test(t, v)

@@ -97,7 +97,7 @@ func (b *bed) expectAtRouter(t *testing.T, lines string) {
 // wins, with which certificate, and the way from one to the other and back.
 func TestSharedAddress(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"haproxy", "haproxy-3.2", "haproxy-3.0"} {
+	for _, version := range supported() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, version, newMemory())

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fairlead/fairlead/test/full"
 )
 
 const doorsGateway = `
@@ -21,7 +23,7 @@ spec:
 // HTTPS. What HTTPRoutes cannot have closes them.
 func TestGatewayClosedDoors(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"haproxy", "haproxy-3.0"} {
+	for _, version := range full.Or(versions, []string{"haproxy"}) { // TestClosedDoors is on both
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			b := &doorsBed{bed: newBed(t, version, newMemory()), doors: closedDoors(t)}

@@ -78,7 +78,7 @@ spec:
 // names the method.
 func TestGatewayRetry(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"haproxy-3.0", "haproxy-3.2", "haproxy"} {
+	for _, program := range supported() {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, program, newMemory())

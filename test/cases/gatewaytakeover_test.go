@@ -45,7 +45,7 @@ spec:
 // takes it again, and the Route goes, while clients lose no request and no connection that lasts.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"haproxy", "haproxy-3.2", "haproxy-3.0"} {
+	for _, version := range supported() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, version, newMemory())

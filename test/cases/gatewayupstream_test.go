@@ -58,7 +58,7 @@ func caMap(t *testing.T, name, ca string) string {
 // verified gets no request, and a policy that cannot be applied closes its Services.
 func TestGatewayUpstreamTLS(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"haproxy-3.0", "haproxy-3.2", "haproxy"} {
+	for _, program := range supported() {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, program, newMemory())

@@ -8,8 +8,6 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/fairlead/fairlead/test/full"
 )
 
 // configure changes the bed's IngressController and waits until it holds.
@@ -95,11 +93,7 @@ func (b *bed) expectLine(line string) {
 
 func onVersions(t *testing.T, run func(t *testing.T, version string)) {
 	t.Helper()
-	on := versions
-	if full.Wanted() {
-		on = append([]string{"haproxy-3.2"}, versions...)
-	}
-	for _, v := range on {
+	for _, v := range supported() {
 		t.Run(v, func(t *testing.T) {
 			t.Parallel()
 			run(t, v)
