@@ -10,8 +10,10 @@ import (
 
 const (
 	// apiLostTime is how long a speaker must have been without the API server
-	// before others take its addresses. By then it is known whether all are.
-	apiLostTime = 3 * time.Second
+	// before others take its addresses. By then it is known whether all are: each
+	// notices within three seconds, the first one after one, and a machine may stand
+	// still for some more. Nothing is lost meanwhile: the node serves as before.
+	apiLostTime = 5 * time.Second
 	// isolatedTime is how long a speaker goes on announcing once it has noticed that it
 	// is cut off, which takes up to two seconds more.
 	isolatedTime = 3 * time.Second

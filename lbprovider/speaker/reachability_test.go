@@ -42,7 +42,7 @@ func TestLost(t *testing.T) {
 		name  string
 		steps []at
 	}{
-		{"one of three", []at{{0, "a b c", ""}, {40, "a! b c", ""}, {42, "a! b c", ""}, {43, "a! b c", "a"}, {60, "a! b c", "a"}, {61, "a b c", ""}}},
+		{"one of three", []at{{0, "a b c", ""}, {40, "a! b c", ""}, {44, "a! b c", ""}, {45, "a! b c", "a"}, {60, "a! b c", "a"}, {61, "a b c", ""}}},
 		{"all, one after the other", []at{
 			{0, "a b c", ""},
 			{40, "a! b c", ""},
@@ -55,17 +55,18 @@ func TestLost(t *testing.T) {
 			{75, "a b c!", ""}, // it noticed later
 			{76, "a b c", ""},
 		}},
+		{"all, of which one stands still for a while", []at{{0, "a+ b+ c+", ""}, {40, "a! b+ c+", ""}, {42, "a! b! c+", ""}, {44.5, "a! b! c+", ""}, {44.6, "a! b! c!", ""}, {60, "a! b! c!", ""}}},
 		{"all, and then one alone", []at{
 			{0, "a b c", ""}, {40, "a! b! c!", ""}, {60, "a b c!", ""}, {89, "a b c!", ""}, {90, "a b c!", "c"},
 		}},
 		{"a speaker that has just started does not judge", []at{{0, "a! b c", ""}, {29, "a! b c", ""}, {30, "a! b c", "a"}}},
-		{"one that was met while all was well", []at{{0, "a b c", ""}, {1, "a! b c", ""}, {4, "a! b c", "a"}}},
+		{"one that was met while all was well", []at{{0, "a b c", ""}, {1, "a! b c", ""}, {6, "a! b c", "a"}}},
 		// c's view: it was cut off, and lost is what it still is for the others.
 		{"cut off and back", []at{{0, "a+ b+ c+", ""}, {40, "c!?", ""}, {50, "a+ b+ c!", "c"}, {54, "a+ b+ c!", "c"}, {60, "a+ b+ c", ""}}},
 		// a's view of the same.
-		{"another was cut off", []at{{0, "a+ b+ c+", ""}, {40, "a+ b+", ""}, {50, "a+ b+ c!", ""}, {53, "a+ b+ c!", "c"}, {60, "a+ b+ c", ""}}},
+		{"another was cut off", []at{{0, "a+ b+ c+", ""}, {40, "a+ b+", ""}, {50, "a+ b+ c!", ""}, {55, "a+ b+ c!", "c"}, {60, "a+ b+ c", ""}}},
 		{"none is steady after a time without for all", []at{{0, "a+ b+", ""}, {40, "a! b!", ""}, {60, "a b!", ""}, {63, "a b!", ""}}},
-		{"gone and back", []at{{0, "a b", ""}, {40, "a! b", ""}, {44, "a! b", "a"}, {45, "b", ""}, {50, "a! b", ""}, {53, "a! b", "a"}}},
+		{"gone and back", []at{{0, "a b", ""}, {40, "a! b", ""}, {45, "a! b", "a"}, {46, "b", ""}, {50, "a! b", ""}, {55, "a! b", "a"}}},
 	} {
 		s, start := newReachability(), time.Now()
 		for _, step := range tt.steps {
