@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
@@ -28,7 +30,7 @@ func run(ctx context.Context, parts []string) error {
 	if err != nil {
 		return err
 	}
-	steps := map[string][]func(context.Context) error{
+	steps := map[string][]part{
 		"haproxy": {b.HAProxy},
 		// For images of a release.
 		"haproxy-arm64": {func(ctx context.Context) error { return b.HAProxyFor(ctx, "arm64") }},
@@ -44,16 +46,19 @@ func run(ctx context.Context, parts []string) error {
 		"lint":          {b.Linter},
 		// Asks the Go project's database, too.
 		"vulnerabilities": {b.Vulnerabilities},
-		// What is quick and may ask for root comes first, then what lets unit tests run.
-		"all": {b.HostPackages, b.HAProxy, b.Prometheus, b.OpenID, b.Kubernetes, b.Helm, b.Browser},
+		// What is quick and may ask for root comes first. What is fetched waits for the network, what is
+		// built for the processors.
+		"all": {b.HostPackages, func(ctx context.Context) error {
+			return beside(ctx, []part{b.HAProxy, b.Prometheus, b.Browser}, []part{b.OpenID, b.Kubernetes, b.Helm})
+		}},
 	}
 	if len(parts) == 0 {
 		parts = []string{"all"}
 	}
-	for _, part := range parts {
-		todo, known := steps[part]
+	for _, name := range parts {
+		todo, known := steps[name]
 		if !known {
-			return fmt.Errorf("unknown part %q: all, haproxy, haproxy-arm64, haproxy-amd64, apiserver, kubernetes, apt, helm, openid, prometheus, chromium, axe, lint or vulnerabilities", part)
+			return fmt.Errorf("unknown part %q: all, haproxy, haproxy-arm64, haproxy-amd64, apiserver, kubernetes, apt, helm, openid, prometheus, chromium, axe, lint or vulnerabilities", name)
 		}
 		for _, step := range todo {
 			if err := step(ctx); err != nil {
@@ -62,4 +67,23 @@ func run(ctx context.Context, parts []string) error {
 		}
 	}
 	return nil
+}
+
+// part makes one part of the tools.
+type part func(context.Context) error
+
+// beside makes the parts of several lists, one list beside the others.
+func beside(ctx context.Context, lists ...[]part) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, list := range lists {
+		g.Go(func() error {
+			for _, step := range list {
+				if err := step(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
 }
