@@ -183,7 +183,7 @@ func controllerSettingsRemedies() map[Reason]Remedy {
 		ReasonRevocationListUnavailable: {
 			Severity: SeverityWarning,
 			Cause:    "a list of revoked client certificates is missing or too old",
-			Remedy:   "make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap",
+			Remedy:   "make the address that the message names answer, or put the lists into crls.pem of the client CA's ConfigMap; for a single host, into ca.crl of the Secret that its policy names",
 		},
 		ReasonSpansNotSent: {
 			Severity: SeverityWarning,

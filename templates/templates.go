@@ -52,6 +52,11 @@ var RefusalsLua []byte
 //go:embed apikeys.lua
 var APIKeysLua []byte
 
+// CertificatesLua reads alternative names in certificates of clients.
+//
+//go:embed certificates.lua
+var CertificatesLua []byte
+
 // CanaryLua chooses the backends of requests of routes with a canary.
 //
 //go:embed canary.lua

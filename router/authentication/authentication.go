@@ -15,10 +15,12 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -30,6 +32,8 @@ type References interface {
 	// Endpoints returns the ready pods of a Service at a port: by its name or by the
 	// number of the pods' port, or by the only one if it is empty.
 	Endpoints(service, port string) ([]netip.AddrPort, error)
+	// Authorities returns the text under the key ca.crt of a ConfigMap.
+	Authorities(configMap string) (string, error)
 }
 
 // Input is what Compile reads.
@@ -53,8 +57,11 @@ type Input struct {
 	MayAsk func(host string) bool
 	// Calls says that requests are calls of gRPC: copies of them have their message.
 	Calls bool
-	// Bundle reads the certificates of authorities; if it is nil, there is no knowing.
-	Bundle func(text string) (*model.CA, error)
+	// Bundle reads the certificates of authorities, and revocation lists if there are any; if it
+	// is nil, there is no knowing.
+	Bundle func(authorities, revocations string) (*model.CA, certificate.Lists, error)
+	// Now is the time, or zero where there is no knowing.
+	Now time.Time
 	// Key is what hashes of API keys are made with, in base64.
 	Key string
 }
@@ -66,6 +73,8 @@ type Result struct {
 	Keys  *model.APIKeys
 	// Certificate is what clients show in the handshake.
 	Certificate *model.ClientCertificate
+	// Until is when it may be another result though nothing changed, or zero.
+	Until time.Time
 }
 
 // Problem is what is wrong with one field.
@@ -76,6 +85,8 @@ type Problem struct {
 	Message string
 	// Reason is why something that is named cannot be used, or empty.
 	Reason api.Reason
+	// Effect is what happens now if nothing closes, or empty where the policy is applied.
+	Effect string
 	// Closes is false if only a part cannot be used, such as one user of many.
 	Closes bool
 }
@@ -91,6 +102,7 @@ type compiler struct {
 	// nil where there is no knowing.
 	certified   bool
 	certificate *model.ClientCertificate
+	until       time.Time
 	problems    []Problem
 	methods     []string
 }
@@ -112,11 +124,11 @@ func Compile(in Input) (Result, []Problem) {
 		}
 	}
 	if c.certificateAlone() {
-		return Result{Certificate: c.certificate}, c.problems
+		return Result{Certificate: c.certificate, Until: c.until}, c.problems
 	}
 	if c.keys != nil {
 		if c.native() {
-			return Result{Keys: c.keys, Certificate: c.certificate}, c.problems
+			return Result{Keys: c.keys, Certificate: c.certificate, Until: c.until}, c.problems
 		}
 		c.keys.Demanded = c.out.Satisfy != snapshot.Any
 	}
@@ -126,7 +138,7 @@ func Compile(in Input) (Result, []Problem) {
 		c.close("", "%s", err)
 		return Result{}, c.problems
 	}
-	return Result{Agent: agent, Keys: c.keys, Certificate: c.certificate}, c.problems
+	return Result{Agent: agent, Keys: c.keys, Certificate: c.certificate, Until: c.until}, c.problems
 }
 
 // native reports whether HAProxy decides alone: by nothing but a key. It then does so
@@ -254,7 +266,7 @@ func Secrets(a *v1alpha1.Authentication) (names []string) {
 		names = append(names, string(a.External.CASecret))
 	}
 	if a.ClientCertificate != nil {
-		names = append(names, string(a.ClientCertificate.CASecret))
+		names = append(names, string(a.ClientCertificate.CASecret), string(a.ClientCertificate.CRLSecret))
 	}
 	if a.OIDC != nil {
 		names = append(names, string(a.OIDC.ClientSecret), string(a.OIDC.CASecret))

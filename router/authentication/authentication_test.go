@@ -31,6 +31,11 @@ func (o objects) Secret(name string) (map[string][]byte, error) {
 	return nil, errors.New("Secret " + name + " does not exist")
 }
 
+func (o objects) Authorities(name string) (string, error) {
+	data, err := o.Secret(name)
+	return string(data["ca.crt"]), err
+}
+
 func (o objects) Endpoints(service, _ string) ([]netip.AddrPort, error) {
 	if list, ok := o.services[service]; ok {
 		return list, nil

@@ -2,10 +2,13 @@ package authentication
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -42,27 +45,148 @@ func (c *compiler) clientCertificate(a *v1alpha1.ClientCertificateAuthentication
 		}
 		out.Subjects = append(out.Subjects, model.Subject{Common: s.Attribute == "CN", Prefix: s.Type == "Prefix", Value: s.Value})
 	}
-	const field = "clientCertificate.caSecret"
-	data, ok := c.secret(field, a.CASecret)
-	if !ok || data == nil || c.in.Bundle == nil {
-		return
+	out.SANs = c.sans(a.SANs)
+	var ok bool
+	if out.Forward, ok = forwards[a.Forward]; !ok {
+		c.close("clientCertificate.forward", "must be Headers, None, XFCC, PEM or DER")
 	}
-	if len(data[keyRevocations]) > 0 {
-		c.unresolved(api.ReasonSecretInvalid, field, "Secret %q has a revocation list under the key %s, which the router does not read; without it revoked certificates would be let in", a.CASecret, keyRevocations)
-		return
+	if ca := c.clientAuthorities(a); ca != nil {
+		out.CA = ca
+		c.certificate = out
 	}
-	text := string(data[keyAuthorities])
-	if strings.TrimSpace(text) == "" {
-		c.unresolved(api.ReasonSecretInvalid, field, "Secret %q has no certificates under the key %s", a.CASecret, keyAuthorities)
-		return
+}
+
+// forwards are the values of forward.
+var forwards = map[string]model.CertificateForward{
+	"": model.ForwardHeaders, "Headers": model.ForwardHeaders, "None": model.ForwardNone, "XFCC": model.ForwardXFCC, "PEM": model.ForwardPEM, "DER": model.ForwardDER,
+}
+
+var (
+	sanKinds   = map[string]model.SANKind{"DNS": model.SANDNS, "URI": model.SANURI, "Email": model.SANEmail, "IP": model.SANIP}
+	sanMatches = map[string]model.SANMatch{"": model.SANExact, "Exact": model.SANExact, "Prefix": model.SANPrefix, "Suffix": model.SANSuffix}
+)
+
+// sans reads alternative names. What cannot be read is a problem that closes.
+func (c *compiler) sans(all []v1alpha1.ClientSAN) (out []model.SAN) {
+	if len(all) > mostSubjects {
+		c.close("clientCertificate.sans", "has %d names; at most %d are possible", len(all), mostSubjects)
+		return nil
 	}
-	ca, err := c.in.Bundle(text)
+	for i, s := range all {
+		field := fmt.Sprintf("clientCertificate.sans[%d]", i)
+		kind, known := sanKinds[s.Kind]
+		if !known {
+			c.close(field+".kind", "must be DNS, URI, Email or IP")
+		}
+		match, known := sanMatches[s.Type]
+		if !known {
+			c.close(field+".type", "must be Exact, Prefix or Suffix")
+		}
+		value := s.Value
+		switch {
+		case value == "" || len(value) > maxSubject:
+			c.close(field+".value", "must have 1 to %d bytes", maxSubject)
+		case kind == model.SANDNS:
+			value = strings.ToLower(value)
+		case kind == model.SANIP:
+			address, err := netip.ParseAddr(value)
+			if err != nil || address.Zone() != "" || match != model.SANExact {
+				c.close(field+".value", "must be an address, which is compared as a whole (Exact)")
+			}
+			value = string(address.Unmap().AsSlice())
+		}
+		out = append(out, model.SAN{Kind: kind, Match: match, Value: value})
+	}
+	return out
+}
+
+// clientAuthorities reads the authorities with their revocation lists. It returns nil if they
+// cannot be used, which is a problem, or where there is no knowing.
+func (c *compiler) clientAuthorities(a *v1alpha1.ClientCertificateAuthentication) *model.CA {
+	text, lists, field, named, ok := c.namedAuthorities(a)
+	if !ok {
+		return nil
+	}
+	if a.CRLSecret != "" {
+		const revocations = "clientCertificate.crlSecret"
+		data, ok := c.secret(revocations, a.CRLSecret)
+		if !ok || data == nil {
+			return nil
+		}
+		if strings.TrimSpace(string(data[keyRevocations])) == "" {
+			c.unresolved(api.ReasonSecretInvalid, revocations, "Secret %q has no revocation list under the key %s", a.CRLSecret, keyRevocations)
+			return nil
+		}
+		field, named, lists = revocations, fmt.Sprintf("Secret %q", a.CRLSecret), strings.TrimSpace(lists)+"\n"+string(data[keyRevocations])
+	}
+	if c.in.Bundle == nil {
+		return nil
+	}
+	ca, about, err := c.in.Bundle(text, lists)
 	if err != nil {
-		c.unresolved(api.ReasonSecretInvalid, field, "the key %s of Secret %q: %s", keyAuthorities, a.CASecret, err)
-		return
+		c.unresolved(api.ReasonSecretInvalid, field, "%s %s", named, err)
+		return nil
 	}
-	out.CA = ca
-	c.certificate = out
+	c.judgeLists(field, about)
+	return ca
+}
+
+// namedAuthorities reads what caSecret or caConfigMap names, and the lists beside them.
+func (c *compiler) namedAuthorities(a *v1alpha1.ClientCertificateAuthentication) (text, lists, field, named string, ok bool) {
+	field, named = "clientCertificate.caSecret", fmt.Sprintf("Secret %q", a.CASecret)
+	switch {
+	case a.CAConfigMap != "" && a.CASecret != "":
+		c.close(field, "caSecret and caConfigMap cannot both be there")
+		return "", "", field, named, false
+	case a.CAConfigMap != "":
+		field, named = "clientCertificate.caConfigMap", fmt.Sprintf("ConfigMap %q", a.CAConfigMap)
+		if !objectName(string(a.CAConfigMap)) {
+			c.close(field, "%q is not the name of a ConfigMap", a.CAConfigMap)
+			return "", "", field, named, false
+		}
+		authorities, err := c.in.References.Authorities(string(a.CAConfigMap))
+		switch {
+		case unknown(err):
+			return "", "", field, named, false
+		case err != nil:
+			c.close(field, "%s", err)
+			return "", "", field, named, false
+		}
+		text = authorities
+	default:
+		data, ok := c.secret(field, a.CASecret)
+		if !ok || data == nil {
+			return "", "", field, named, false
+		}
+		text, lists = string(data[keyAuthorities]), string(data[keyRevocations])
+	}
+	if strings.TrimSpace(text) == "" {
+		c.unresolved(api.ReasonSecretInvalid, field, "%s has no certificates under the key %s", named, keyAuthorities)
+		return "", "", field, named, false
+	}
+	return text, lists, field, named, true
+}
+
+// judgeLists says what is wrong with lists that are used: HAProxy refuses the clients that
+// depend on them.
+func (c *compiler) judgeLists(field string, about certificate.Lists) {
+	for _, name := range about.Without {
+		c.refusedClients(field, "there is no revocation list of "+name)
+	}
+	switch {
+	case about.Ends.IsZero() || c.in.Now.IsZero():
+	case c.in.Now.Before(about.Ends):
+		c.until = about.Ends
+	default:
+		c.refusedClients(field, "the revocation list of "+about.Ending+" ended at "+about.Ends.UTC().Format(time.RFC3339))
+	}
+}
+
+// refusedClients notes that the handshakes of some clients fail.
+func (c *compiler) refusedClients(field, why string) {
+	c.warn(field, "%s; put a newer one into the Secret", why)
+	c.problems[len(c.problems)-1].Reason = api.ReasonRevocationListUnavailable
+	c.problems[len(c.problems)-1].Effect = "clients with certificates of this authority are refused"
 }
 
 // certificateAlone reports whether the handshake decides alone.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/authentication"
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -21,14 +22,14 @@ func TestClientCertificate(t *testing.T) {
 	t.Parallel()
 	o := objects{secrets: map[string]map[string][]byte{
 		"ca": {"ca.crt": []byte("A")}, "blank": {"ca.crt": []byte(" \n")}, "other": {"tls.crt": []byte("A")},
-		"revoked": {"ca.crt": []byte("A"), "ca.crl": []byte("L")}, "bad": {"ca.crt": []byte("bad")},
+		"revoked": {"ca.crt": []byte("A"), "ca.crl": []byte("L")}, "bad": {"ca.crt": []byte("bad")}, "badly": {"ca.crl": []byte("bad")},
 		"users": {"auth": []byte("ann:$1$ab$e2KlfqG5YBMTjSz7XF.Eu1\n")},
 	}}
-	bundle := func(text string) (*model.CA, error) {
-		if text == "bad" {
-			return nil, errBad
+	bundle := func(text, lists string) (*model.CA, certificate.Lists, error) {
+		if text == "bad" || strings.TrimSpace(lists) == "bad" {
+			return nil, certificate.Lists{}, errBad
 		}
-		return &model.CA{ID: "demo:shop:1", PEM: text}, nil
+		return &model.CA{ID: "demo:shop:1", PEM: text + lists}, certificate.Lists{}, nil
 	}
 	for name, tt := range map[string]struct {
 		spec    *v1alpha1.Authentication
@@ -46,9 +47,25 @@ func TestClientCertificate(t *testing.T) {
 		"missing":   {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "none" }), problem: "does not exist"},
 		"blank":     {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "blank" }), problem: "no certificates under the key ca.crt"},
 		"other key": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "other" }), problem: "no certificates under the key ca.crt"},
-		"a list":    {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "revoked" }), problem: "revocation list"},
-		"bad":       {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "bad" }), problem: "is bad"},
-		"no value":  {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Subjects = []v1alpha1.ClientSubject{{}} }), problem: "subjects[0].value must have"},
+		"a list":    {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "revoked" }), demands: true},
+		"bad list":  {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CRLSecret = "badly" }), problem: "is bad"},
+		"no list":   {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CRLSecret = "ca" }), problem: "no revocation list under the key ca.crl"},
+		"gone list": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CRLSecret = "none" }), problem: "does not exist"},
+		"a map":     {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret, c.CAConfigMap = "", "ca" }), demands: true},
+		"no map":    {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret, c.CAConfigMap = "", "none" }), problem: "does not exist"},
+		"both":      {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CAConfigMap = "ca" }), problem: "cannot both be there"},
+		"forward":   {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Forward = "all" }), problem: "forward must be"},
+		"sans": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.Mode, c.SANs = "Optional", []v1alpha1.ClientSAN{{Kind: "DNS", Value: "a"}}
+		}), demands: true},
+		"a kind": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.SANs = []v1alpha1.ClientSAN{{Kind: "dns", Value: "a"}}
+		}), problem: "sans[0].kind must be"},
+		"an address": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.SANs = []v1alpha1.ClientSAN{{Kind: "IP", Type: "Prefix", Value: "198.51.100.7"}}
+		}), problem: "sans[0].value must be"},
+		"bad":      {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "bad" }), problem: "is bad"},
+		"no value": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Subjects = []v1alpha1.ClientSubject{{}} }), problem: "subjects[0].value must have"},
 		"a pattern": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
 			c.Subjects = []v1alpha1.ClientSubject{{Type: "Regex", Value: "."}}
 		}), problem: "subjects[0].type must be"},

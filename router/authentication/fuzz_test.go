@@ -18,6 +18,8 @@ type oneSecret map[string][]byte
 
 func (o oneSecret) Secret(string) (map[string][]byte, error) { return o, nil }
 
+func (o oneSecret) Authorities(string) (string, error) { return string(o["ca.crt"]), nil }
+
 func (oneSecret) Endpoints(service, port string) ([]netip.AddrPort, error) {
 	if strings.Contains(service+port, "none") {
 		return nil, errors.New("no such Service")
@@ -36,6 +38,8 @@ func seeds() (groups, secrets []string) {
 		`{"authentication":{"oidc":{"issuer":"https://e.test/X","clientID":"shopX","clientSecret":"s","scopes":["aX"],"audiences":["bX"],"redirectPath":"/cX","logoutPath":"/dX","postLogoutRedirect":"/X","cookie":{"name":"eX","domain":"e.testX","sameSite":"Lax","maxAge":"1h","idle":"5m"},"claimsToHeaders":[{"claim":"sX","header":"X-SX"}],"forward":{"accessToken":"X-AX","idToken":"X-IX"},"skip":["/pX"],"endpoints":{"token":"https://e.test/tX"}}}}`,
 		`{"authentication":{"apiKeys":{"secrets":["k"],"from":[{"type":"Query","name":"kX"},{"type":"Header","name":"X-TX"}],"forwardConsumer":"X-WhoX","stripKey":false}}}`,
 		`{"authentication":{"basic":{"secret":"u"}},"authorization":{"rules":[{"action":"Deny","when":{"methods":["GETX"],"paths":[{"value":"/aX"},{"type":"Exact","value":"/b"}],"cidrs":["198.18.0.0/15X"]}},{"action":"Allow","when":{"consumers":["annX"],"headers":[{"name":"X-HX","values":["vX"]}]}}]}}`,
+		`{"authentication":{"clientCertificate":{"caSecret":"a","crlSecret":"bX","forward":"XFCCX","subjects":[{"value":"CN=aX"}],"sans":[{"kind":"URI","type":"Prefix","value":"spiffe://aX"},{"kind":"IP","value":"198.51.100.7X"},{"kind":"DNS","value":"aX.test"}]}}}`,
+		`{"authentication":{"clientCertificate":{"caConfigMap":"aX","mode":"Optional"}}}`,
 		`{"authorization":{"rules":[{"action":"Allow","when":{"claims":[{"name":"cX","values":["vX"]}],"scopes":["sX"],"groups":["gX"]}}]}}`,
 	}
 	secrets = []string{

@@ -28,7 +28,9 @@ type kept struct {
 	of   texts
 	cert *model.Certificate
 	ca   *model.CA
-	err  error
+	// lists are those of ca.
+	lists Lists
+	err   error
 }
 
 // texts identify what is parsed. Strings that come from the same object are
@@ -93,6 +95,15 @@ func (m *Material) Bundle(owner model.Object, text string) (*model.CA, error) {
 		return kept{ca: ca, err: err}
 	})
 	return k.ca, k.err
+}
+
+// RevocableBundle is the function of that name.
+func (m *Material) RevocableBundle(owner model.Object, authorities, revocations string, most int) (*model.CA, Lists, error) {
+	k := m.get(texts{kind: "revocable", pem: Texts{CA: authorities, Chain: revocations}, rsaBits: most}, func() kept {
+		ca, lists, err := RevocableBundle(owner, authorities, revocations, most)
+		return kept{ca: ca, lists: lists, err: err}
+	})
+	return k.ca, k.lists, k.err
 }
 
 // Unused checks a key and CA certificates that have no effect without a

@@ -3,6 +3,8 @@
 package door
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -79,6 +81,8 @@ type Result struct {
 	// Pending results wait for a Secret that is being fetched; it is too
 	// early to tell the user.
 	Pending bool
+	// Until is when the result may be another one though nothing changed, or zero.
+	Until time.Time
 	// Depends are the Services, Secrets and policies that the result depends on.
 	Depends []model.Object
 	// Effective is what policies say about the object, or nil if none is for it.
@@ -123,6 +127,8 @@ type Past struct {
 	// Stretch is how many times longer than it asks for the pause between the
 	// object's health checks is; zero means one.
 	Stretch int
+	// Now is the time, or zero where there is no knowing.
+	Now time.Time
 	// Unpatterned says that too many older routes choose or replace paths by patterns.
 	Unpatterned bool
 	// Crowded says that older objects make all the claims that a namespace may have.

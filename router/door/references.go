@@ -84,5 +84,17 @@ func (r *References) ConfigMap(name string) (*policy.ConfigMap, error) {
 	return c, err //nolint:wrapcheck // it says what, for the owner of the route
 }
 
+// Authorities returns the text under the key ca.crt of a ConfigMap.
+func (r *References) Authorities(configMap string) (string, error) {
+	c, err := r.ConfigMap(configMap)
+	switch {
+	case err != nil:
+		return "", err
+	case c == nil:
+		return "", fmt.Errorf("ConfigMap %q does not exist in namespace %s", configMap, r.Namespace) //nolint:staticcheck // it begins with the name of a kind
+	}
+	return c.Authorities, nil
+}
+
 // mostAuthPods bounds the pods of an auth server that the agent is told.
 const mostAuthPods = 32

@@ -231,6 +231,7 @@ func (e *Engine) update(ch door.Changes) {
 		return
 	}
 	began := time.Now()
+	e.pipeline.SetTime(began)
 	if ch.All {
 		s := e.o.Settings()
 		e.setSettings(s.Render)
@@ -248,6 +249,7 @@ func (e *Engine) sync() time.Duration {
 		return e.failed(err, retryPause)
 	}
 	e.retry()
+	e.readEnded()
 	e.tellAgent()
 	e.tellProber()
 	e.tellFetcher()

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -40,6 +41,13 @@ func (e *Engine) retry() {
 	}
 	e.retriedAt = time.Now()
 	e.take(e.pipeline.Retry())
+}
+
+// readEnded has objects read again whose results were for a time that is over.
+func (e *Engine) readEnded() {
+	if ended := e.pipeline.Ended(time.Now()); len(ended) > 0 {
+		e.resolve(door.Changes{Objects: ended})
+	}
 }
 
 // take notes what may differ from HAProxy, and which routes' status is due.

@@ -112,6 +112,7 @@ func (s *Snapshot) readGateways() *gateways {
 		cert = &model.Certificate{ID: unknownCertificate}
 	}
 	g.pipeline = pipeline.New(doors.All(), g, s.settings, cert)
+	g.pipeline.SetTime(s.options.Now)
 	g.pipeline.Update(door.Changes{All: true})
 	g.tables = g.pipeline.Want().Tables()
 	g.reports = reportsOf(g.pipeline)

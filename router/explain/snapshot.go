@@ -111,6 +111,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 		cert = &model.Certificate{ID: unknownCertificate}
 	}
 	s.pipeline = pipeline.New(doors.All(), s.source, s.settings, cert)
+	s.pipeline.SetTime(s.options.Now)
 	s.pipeline.Update(door.Changes{All: true})
 	s.reports = reportsOf(s.pipeline)
 	for key := range s.pipeline.Objects() {

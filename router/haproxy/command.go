@@ -344,16 +344,16 @@ func (e *encoder) setAuthorities(s plan.Step, file, pem string) {
 	e.command(1, s, say("commit ssl ca-file ?", file))
 }
 
-// parts splits a PEM text between its certificates into texts of at most so many
-// bytes, if no certificate alone has more. There is one at least.
+// parts splits a PEM text between its certificates and revocation lists into texts of at
+// most so many bytes, if none of them alone has more. There is one at least.
 func parts(pem string, most int) []string {
-	const end = "-----END CERTIFICATE-----\n"
+	const begin = "\n-----BEGIN "
 	var out []string
 	open := ""
 	for pem != "" {
 		n := len(pem)
-		if i := strings.Index(pem, end); i >= 0 {
-			n = i + len(end)
+		if i := strings.Index(pem, begin); i >= 0 {
+			n = i + 1
 		}
 		if open != "" && len(open)+n >= most {
 			out, open = append(out, open), ""

@@ -15,6 +15,67 @@ type ClientCertificate struct {
 	// Subjects are those that are let in; empty is each that the CA has signed. With
 	// any, a certificate is required.
 	Subjects []Subject
+	// SANs are alternative names, one of which is needed; none needs none.
+	SANs []SAN
+	// Forward is what pods learn, ForwardHeaders if it is empty.
+	Forward CertificateForward
+}
+
+// CertificateForward says what pods learn of a certificate.
+type CertificateForward string
+
+// The letters in records.
+const (
+	ForwardHeaders CertificateForward = ""
+	ForwardNone    CertificateForward = "n"
+	ForwardXFCC    CertificateForward = "x"
+	ForwardPEM     CertificateForward = "p"
+	ForwardDER     CertificateForward = "d"
+)
+
+// SAN is an alternative name in a certificate, or a part of one.
+type SAN struct {
+	// Kind and Match are letters of templates/certificates.lua.
+	Kind  SANKind
+	Match SANMatch
+	// Value is as it stands in certificates: for addresses, 4 or 16 bytes.
+	Value string
+}
+
+// SANKind is the kind of a name, by the last digit of its tag in DER.
+type SANKind string
+
+// The kinds of alternative names.
+const (
+	SANEmail SANKind = "1"
+	SANDNS   SANKind = "2"
+	SANURI   SANKind = "6"
+	SANIP    SANKind = "7"
+)
+
+// SANMatch says how a name is compared.
+type SANMatch string
+
+// The ways to compare.
+const (
+	SANExact  SANMatch = "e"
+	SANPrefix SANMatch = "p"
+	SANSuffix SANMatch = "s"
+)
+
+// SANKey stands behind the name of the backend in the map of subjects.
+const SANKey = "S"
+
+// SANList writes what templates/certificates.lua reads.
+func (c *ClientCertificate) SANList() string {
+	var b strings.Builder
+	for i, s := range c.SANs {
+		if i > 0 {
+			b.WriteByte('+')
+		}
+		b.WriteString(string(s.Kind) + string(s.Match) + hex.EncodeToString([]byte(s.Value)))
+	}
+	return b.String()
 }
 
 // Subject is a name in a certificate, or the beginning of one.
@@ -28,7 +89,9 @@ type Subject struct {
 }
 
 // Demanded reports whether requests without a certificate are refused.
-func (c *ClientCertificate) Demanded() bool { return c.Required || len(c.Subjects) > 0 }
+func (c *ClientCertificate) Demanded() bool {
+	return c.Required || len(c.Subjects)+len(c.SANs) > 0
+}
 
 // clientMark begins the marks of authorities. It is no name of a backend. openMark begins
 // those of listeners that let in clients whatever they show.
@@ -71,9 +134,13 @@ const (
 	SubjectCommon = "C"
 )
 
+// clientMarkOf writes the mark, and after a plus sign what pods learn.
 func clientMarkOf(p *Policy) string {
 	if p.Certificate == nil {
 		return ""
+	}
+	if f := p.Certificate.Forward; f != ForwardHeaders {
+		return p.Certificate.Mark() + "+" + string(f)
 	}
 	return p.Certificate.Mark()
 }

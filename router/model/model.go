@@ -234,12 +234,17 @@ type Certificate struct {
 	PEM string
 }
 
-// CA is a bundle of authorities that a backend's servers must be signed by.
+// CA is a bundle of authorities that a backend's servers, or clients, must be signed by.
 type CA struct {
-	// ID is unique per owner and content.
+	// ID is unique per owner and content. It ends in RevocableSuffix if PEM has revocation
+	// lists, too.
 	ID  string
 	PEM string
 }
+
+// RevocableSuffix ends the names of bundles with revocation lists: where one is asked for,
+// each certificate is looked up in the list of its authority.
+const RevocableSuffix = "-r"
 
 // RouteStatus is what one router says about one route.
 type RouteStatus struct {

@@ -273,7 +273,7 @@ func certificateFlags(c *ClientCertificate) string {
 	if c == nil {
 		return ""
 	}
-	return FlagCertified + flag(c.Demanded(), FlagCertificateDemanded) + flag(len(c.Subjects) > 0, FlagSubjects)
+	return FlagCertified + flag(c.Demanded(), FlagCertificateDemanded) + flag(len(c.Subjects) > 0, FlagSubjects) + flag(len(c.SANs) > 0, FlagSANs)
 }
 
 func retryAfter(p *Policy) string {
@@ -363,10 +363,12 @@ const (
 	FlagFirewall       = "W"
 	FlagFirewallBlocks = "X"
 	// FlagCertified has the handshake looked at; with FlagCertificateDemanded requests
-	// without a certificate are refused, with FlagSubjects those of other subjects.
+	// without a certificate are refused, with FlagSubjects those of other subjects, with
+	// FlagSANs those without one of some alternative names.
 	FlagCertified           = "C"
 	FlagCertificateDemanded = "R"
 	FlagSubjects            = "N"
+	FlagSANs                = "V"
 	// FlagTraced has FieldTracing. Where a record asks for nothing else, it stands in the
 	// place of the mode, so that rules can let such requests go early.
 	FlagTraced = "O"

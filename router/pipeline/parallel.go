@@ -44,7 +44,7 @@ func (p *Pipeline) ingestInParallel(dirty model.Objects) {
 			for i := w; i < len(fresh); i += workers {
 				if object := p.src.Object(fresh[i]); object != nil {
 					material := &certificate.Material{}
-					results[i] = ingested{object, p.doors[fresh[i].Kind].Ingest(object, p.src, p.settings, door.Past{Material: material, Fetched: p.fetches.pages}), material}
+					results[i] = ingested{object, p.doors[fresh[i].Kind].Ingest(object, p.src, p.settings, door.Past{Material: material, Fetched: p.fetches.pages, Now: p.ends.now}), material}
 				}
 			}
 		})
@@ -70,7 +70,7 @@ func (p *Pipeline) ingestVersion(r *tracked, key model.Object, v door.Version) *
 	if r.material == nil {
 		r.material = &certificate.Material{}
 	}
-	past := p.shares.past(key, door.Past{Claims: r.past(), Material: r.material, Fetched: p.fetches.pages})
+	past := p.shares.past(key, door.Past{Claims: r.past(), Material: r.material, Fetched: p.fetches.pages, Now: p.ends.now})
 	if r.result != nil {
 		past.Listeners = r.result.Listeners
 	}

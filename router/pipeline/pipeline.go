@@ -9,6 +9,7 @@ package pipeline
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/fairlead/fairlead/router/admit"
 	"github.com/fairlead/fairlead/router/certificate"
@@ -63,6 +64,7 @@ type Pipeline struct {
 	outliers  outliers
 	listeners listeners
 	relays    relays
+	ends      ends
 	// unreported are policies of which there may be something new to say.
 	unreported model.Objects
 	// policyStates are what became of the groups of policies at the last report.
@@ -287,6 +289,7 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	p.depend(r, before)
 	p.listeners.replace(key, object, before.Listeners, r.result.Listeners)
 	p.shares.set(key, object, r.result)
+	p.ends.note(key, r.result.Until)
 	p.fetches.set(key, r.result.Fetches)
 	p.replaceClaims(old, r.result.Claims, hosts)
 }
@@ -377,6 +380,7 @@ func (p *Pipeline) serve(key model.Object, scope *plan.Scope) {
 	p.served += min(len(r.served), 1) - min(before, 1)
 	if r.result.UID == "" {
 		delete(p.objects, key)
+		p.ends.note(key, time.Time{})
 		p.countGateway(key, -1)
 	}
 }

@@ -100,6 +100,9 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 		for _, subject := range p.Certificate.Subjects {
 			entries[Entry{MapSubjects, name + "/" + subject.Key()}] = "1"
 		}
+		if len(p.Certificate.SANs) > 0 {
+			entries[Entry{MapSubjects, name + "/" + model.SANKey}] = p.Certificate.SANList()
+		}
 	}
 	for key, value := range match.RedirectTable(name, p.Redirects) {
 		entries[Entry{MapRedirects, key}] = value

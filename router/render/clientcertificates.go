@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -24,7 +25,14 @@ func ClientLine(l Layout, filter string, line plan.ClientLine) (string, error) {
 	if line.HTTP2 {
 		options = "alpn h2,http/1.1 " + options
 	}
-	return file + " [" + options + " ca-file " + ca + "] " + filter, nil
+	options += " ca-file " + ca
+	if strings.HasSuffix(line.CA, model.RevocableSuffix) {
+		// The lists are in the same file. Named here, HAProxy demands one of each authority,
+		// and refuses a client whose authority has none, or one that is too old. It comes
+		// second: a file is of the kind that it is first named as, and read back as that.
+		options += " crl-file " + ca
+	}
+	return file + " [" + options + "] " + filter, nil
 }
 
 // ClientList writes the list for hosts that ask clients for certificates.
@@ -110,10 +118,10 @@ const certified = "{ var(txn.client_mark) -m found }"
 
 // clientCertificateRules decide by the certificate of the client, after the record is
 // known. Requests for other hosts go by after looks at a variable that is not there.
-func clientCertificateRules(l Layout, tls bool) []string {
+func clientCertificateRules(l Layout, caps plan.Capabilities, tls bool) []string {
 	var r rules
-	r.add("set-var(txn.client_mark) %s if %s", rest(model.FieldClientCA), asks(model.FlagCertified))
-	r.add("del-header '^(x[-_]ssl([-_]|$)|ssl[-_]client[-_])' -m reg if %s", certified)
+	r.add("set-var(txn.client_mark) %s,field(1,+) if %s", rest(model.FieldClientCA), asks(model.FlagCertified))
+	r.add("del-header '^(x[-_]ssl([-_]|$)|ssl[-_]client[-_]|x[-_]forwarded[-_]client[-_]cert$|client[-_]cert([-_]chain)?$)' -m reg if %s", certified)
 	demanded := certified + " " + asks(model.FlagCertificateDemanded)
 	const passed = "set-var(txn.client_passed) bool(true) if " + certified // for fairlead_answered
 	if !tls {
@@ -135,15 +143,22 @@ func clientCertificateRules(l Layout, tls bool) []string {
 		return fmt.Sprintf("{ var(txn.backend),concat(/%s,%s,.),map_beg(%s) -m found }", letter, variable, l.MapFile(plan.MapSubjects))
 	}
 	r.add("deny deny_status 403 if %s !%s !%s", subjects, listed(model.SubjectWhole, "txn.client_subject"), listed(model.SubjectCommon, "txn.client_cn"))
+	if caps.Lua {
+		r.add("set-var(txn.client_sans) var(txn.backend),concat(/%s),map_str(%s) if %s %s", model.SANKey, l.MapFile(plan.MapSubjects), certified, asks(model.FlagSANs))
+		r.add("lua.fairlead_alternative_names if { var(txn.client_sans) -m found }")
+	}
+	r.add("deny deny_status 403 if %s %s !{ var(txn.client_named) -m found }", certified, asks(model.FlagSANs))
 	r.add(passed)
 	return r
 }
 
 // clientHeaderRules tell pods about the certificate. They end the rules, so that requests
 // for other hosts go by after one look.
-func clientHeaderRules() []string {
+func clientHeaderRules(caps plan.Capabilities) []string {
 	var r rules
 	r.add("allow if !%s", certified)
+	r.add("set-var(txn.client_forward,ifnotempty) %s,field(2,+)", rest(model.FieldClientCA))
+	r.add("allow if { var(txn.client_forward) -m str %s }", model.ForwardNone)
 	for _, h := range certificateHeaders {
 		r.add("set-header %s %s", h.name, h.value)
 	}
@@ -151,5 +166,14 @@ func clientHeaderRules() []string {
 	r.add("set-header ssl-client-verify %%[ssl_c_used,iif(SUCCESS,NONE)]")
 	r.add("set-header ssl-client-subject-dn %%[ssl_c_s_dn(,0,rfc2253)]")
 	r.add("set-header ssl-client-issuer-dn %%[ssl_c_i_dn(,0,rfc2253)]")
+	r.add("allow if !{ var(txn.client_forward) -m found } || !{ ssl_c_used }")
+	if caps.Lua {
+		r.add("lua.fairlead_forward_names if { var(txn.client_forward) -m str %s }", model.ForwardXFCC)
+	}
+	r.add(`set-header X-Forwarded-Client-Cert "Hash=%%[ssl_c_der,sha2(256),hex,lower];Subject=\"%%[ssl_c_s_dn(,0,rfc2253)]\"%%[var(txn.client_names)]" if { var(txn.client_forward) -m str %s }`, model.ForwardXFCC)
+	// Base64 has no blanks: those between its lines become line ends.
+	r.add(`set-var(txn.client_pem) "ssl_c_der,base64,regsub('.{64}','\\0 ',g),url_enc,regsub(%%20,%%0A,g)" if { var(txn.client_forward) -m str %s }`, model.ForwardPEM)
+	r.add(`set-header ssl-client-cert "-----BEGIN%%%%20CERTIFICATE-----%%%%0A%%[var(txn.client_pem)]%%%%0A-----END%%%%20CERTIFICATE-----%%%%0A" if { var(txn.client_pem) -m found }`)
+	r.add("set-header Client-Cert :%%[ssl_c_der,base64]: if { var(txn.client_forward) -m str %s }", model.ForwardDER)
 	return r
 }

@@ -54,7 +54,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, before,
 	add := func(format string, args ...any) { rules = append(rules, "http-request "+fmt.Sprintf(format, args...)) }
 
 	rules = append(rules, pageRules()...)
-	refuse := clientCertificateRules(l, tls)
+	refuse := clientCertificateRules(l, caps, tls)
 	refuse = append(refuse, corsRules(l)...)
 	refuse = slices.Concat(refuse, unloggedRules(s), []string{clientKeyRule()}, maintenanceRules(l, caps), accessRules(l))
 	refuse = append(refuse, redirectRules(l, caps)...)
@@ -71,7 +71,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, before,
 	rules = slices.Concat(rules, timeoutsOfAll(tls), timeoutRules(caps))
 	rules = slices.Concat(rules, headerActionRules(l, caps), branchHeaderRules(l, caps, slices.Concat(trafficRules(caps), mirrorRules(agentOf(s, l, caps), caps))))
 	if tls {
-		rules = append(rules, clientHeaderRules()...)
+		rules = append(rules, clientHeaderRules(caps)...)
 	}
 	return rules
 }

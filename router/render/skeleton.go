@@ -85,7 +85,7 @@ func baseFiles(s Settings, l Layout, caps plan.Capabilities) map[string]string {
 		filepath.Join(l.PagesDir(), "404.html"): string(templates.NotFound),
 		l.maintenanceFile():                     string(templates.Maintenance),
 		l.JournalLua():                          string(templates.JournalLua),
-		l.LuaFile():                             string(templates.RequestsLua) + string(templates.ConditionsLua) + string(templates.AnswersLua) + string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CanaryLua) + string(templates.FaultLua) + string(templates.MirrorLua) + string(templates.HashLua) + string(templates.RewriteLua) + string(templates.RedirectLua) + string(templates.PagesLua) + string(templates.RefusalsLua) + string(templates.FirewallLua),
+		l.LuaFile():                             string(templates.RequestsLua) + string(templates.ConditionsLua) + string(templates.AnswersLua) + string(templates.HeadersLua) + string(templates.LimitsLua) + string(templates.APIKeysLua) + string(templates.CertificatesLua) + string(templates.CanaryLua) + string(templates.FaultLua) + string(templates.MirrorLua) + string(templates.HashLua) + string(templates.RewriteLua) + string(templates.RedirectLua) + string(templates.PagesLua) + string(templates.RefusalsLua) + string(templates.FirewallLua),
 		l.RefusalsFile():                        "",
 		l.ObserveFile():                         "",
 	}

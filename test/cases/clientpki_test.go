@@ -7,15 +7,19 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"math/big"
+	"net"
+	"net/url"
 	"strings"
+	"testing"
 	"time"
 )
 
 // client returns the certificate of a client: "NAME@CA", or "NAME@MIDDLE@CA" for one that
 // an authority below another has signed, which is sent along. One whose name begins with
-// "expired" has expired; a slash in the name begins the unit.
+// "expired" has expired; a slash in the name begins the unit, a tilde alternative names.
 func (a *authority) client(words string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -30,10 +34,14 @@ func (a *authority) client(words string) (*tls.Certificate, error) {
 	var chain [][]byte
 	signer := tls.Certificate{Certificate: [][]byte{parent.cert.Raw}, PrivateKey: parent.key, Leaf: parent.cert}
 	for i := len(parts) - 2; i >= 0; i-- {
-		name, unit, _ := strings.Cut(parts[i], "/")
+		whole, alternatives, _ := strings.Cut(parts[i], "~")
+		name, unit, _ := strings.Cut(whole, "/")
 		template := &x509.Certificate{Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(time.Hour)}
 		if unit != "" {
 			template.Subject.OrganizationalUnit = []string{unit}
+		}
+		if err := alternativeNames(template, alternatives); err != nil {
+			return nil, err
 		}
 		if strings.HasPrefix(name, "expired") {
 			template.NotAfter = time.Now().Add(-time.Hour)
@@ -68,4 +76,52 @@ func sign(template *x509.Certificate, by tls.Certificate) (*tls.Certificate, err
 	}
 	leaf, err := x509.ParseCertificate(der)
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
+}
+
+// alternativeNames adds names to a certificate: "KIND:VALUE" with tildes between them.
+func alternativeNames(c *x509.Certificate, text string) error {
+	if text == "" {
+		return nil
+	}
+	for name := range strings.SplitSeq(text, "~") {
+		kind, value, _ := strings.Cut(name, ":")
+		switch kind {
+		case "dns":
+			c.DNSNames = append(c.DNSNames, value)
+		case "email":
+			c.EmailAddresses = append(c.EmailAddresses, value)
+		case "ip":
+			c.IPAddresses = append(c.IPAddresses, net.ParseIP(value))
+		case "uri":
+			u, err := url.Parse(value)
+			if err != nil {
+				return err
+			}
+			c.URIs = append(c.URIs, u)
+		default:
+			return fmt.Errorf("%q is no kind of a name", kind)
+		}
+	}
+	return nil
+}
+
+// revocations is the list of an authority, with the certificates of some of its clients, and
+// when it ends.
+func (a *authority) revocations(t testing.TB, words string, ends time.Time) string {
+	t.Helper()
+	name, clients, _ := strings.Cut(words, " ")
+	ca := a.ca(t, name)
+	list := &x509.RevocationList{Number: big.NewInt(time.Now().UnixNano()), ThisUpdate: ends.Add(-24 * time.Hour), NextUpdate: ends}
+	for _, client := range strings.Fields(clients) {
+		c, err := a.client(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: c.Leaf.SerialNumber, RevocationTime: list.ThisUpdate})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, list, ca.cert, ca.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}))
 }

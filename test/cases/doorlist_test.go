@@ -74,9 +74,16 @@ func closedDoors(t *testing.T) []closedDoor {
 	foreign, none, name := certificate, certificate, certificate
 	foreign.name, foreign.bad = "foreign", "as=mallory@client-b"
 	none.name = "certless"
+	revoked, alternative := certificate, certificate
+	revoked.name, revoked.bad, revoked.secret, revoked.junk = "revoked", "as=eve@client-a", "lists", map[string]string{"ca.crl": "junk"}
+	revoked.spec = "authentication: {clientCertificate: {caSecret: authorities, crlSecret: lists}}"
+	revoked.secrets = map[string]map[string]string{"authorities": authorities["authorities"], "other": authorities["other"], "lists": {"ca.crl": pki().revocations(t, "client-a eve@client-a", time.Now().Add(time.Hour))}}
+	revoked.wrong = []string{"authentication: {clientCertificate: {caSecret: authorities, crlSecret: a/b}}", "authentication: {clientCertificate: {caSecret: authorities, crlSecret: authorities}}", "authentication: {clientCertificate: {caConfigMap: none, crlSecret: lists}}"}
+	alternative.name, alternative.spec, alternative.bad, alternative.good = "alternative", "authentication: {clientCertificate: {caSecret: authorities, sans: [{kind: DNS, value: alice.test}]}}", "as=alice.test@client-a", "as=alice~dns:alice.test@client-a"
+	alternative.wrong = []string{"authentication: {clientCertificate: {caSecret: authorities, sans: [{kind: dns, value: alice}]}}", "authentication: {clientCertificate: {caSecret: authorities, sans: [{kind: IP, value: alice}]}}", "authentication: {clientCertificate: {caSecret: authorities, forward: all}}"}
 	name.name, name.spec, name.bad = "subject", "authentication: {clientCertificate: {caSecret: authorities, subjects: [{value: CN=alice}]}}", "as=bob@client-a"
 	return []closedDoor{
-		foreign, none, name,
+		foreign, none, name, revoked, alternative,
 		{name: "allow", spec: "access: {allow: [127.0.0.2]}", weaker: openToAll, wrong: []string{"access: {allow: [nonsense]}", `access: {allow: ["127.0.0.1\n"]}`}, from: "127.0.0.2"},
 		{name: "deny", spec: "access: {deny: [127.0.0.1]}", weaker: openToAll, wrong: []string{"access: {deny: [nonsense]}"}, from: "127.0.0.2"},
 		{

@@ -212,7 +212,7 @@ func oldForm(t testing.TB, key crypto.Signer) string {
 	return ""
 }
 
-// expand replaces "${cert NAME}", "${key NAME}" and "${ca NAME}" in YAML by
+// expand replaces "${cert NAME}", "${key NAME}" "${ca NAME}" and "${crl CA CLIENT…}" in YAML by
 // quoted PEM text, "${pem …}" by several blocks, and "${base64 cert NAME}" alike
 // for Secrets.
 func (a *authority) expand(t testing.TB, text string) string {
@@ -239,6 +239,10 @@ func (a *authority) expand(t testing.TB, text string) string {
 			value = a.leaf(t, name).keyPEM
 		case "ca":
 			value = a.ca(t, name).certPEM
+		case "crl":
+			value = a.revocations(t, name, time.Now().Add(time.Hour))
+		case "crl-ended":
+			value = a.revocations(t, name, time.Now().Add(-time.Minute))
 		case "pem":
 			value = a.pem(t, name)
 		case "repeat": // "${repeat 100 x}"

@@ -113,7 +113,7 @@ func (g *policyDice) groups(percent int) string {
 		`{jwt: {issuers: [{issuer: "https://i.test/", secret: keys}]}}`, `{jwt: {optional: true, issuers: [{issuer: "https://i.test/", audiences: [shop], secret: keys}]}}`,
 		`{jwt: {issuers: [{issuer: "https://other.test/", secret: keys}]}}`, "{external: {service: {name: auth, path: /check}}}", "{external: {service: {name: nothing}}}",
 		"{clientCertificate: {caSecret: ca, mode: Optional}}", "{clientCertificate: {caSecret: ca, mode: Optional, subjects: [{attribute: CN, value: alice}]}}", "{clientCertificate: {caSecret: missing, mode: Optional}}",
-		"{clientCertificate: {caSecret: ca}}", "{clientCertificate: {caSecret: ca, subjects: [{attribute: CN, value: alice}]}}", "{clientCertificate: {caSecret: missing}}",
+		"{clientCertificate: {caSecret: ca}}", "{clientCertificate: {caSecret: ca, subjects: [{attribute: CN, value: alice}]}}", "{clientCertificate: {caSecret: missing}}", "{clientCertificate: {caSecret: ca, sans: [{kind: DNS, value: alice.test}]}}", "{clientCertificate: {caSecret: ca, mode: Optional, crlSecret: missing}}",
 		"{satisfy: Any, basic: {secret: users, maxFailures: {count: 1000000}}, external: {service: {name: auth, path: /check}}}",
 		`{satisfy: Any, basic: {secret: users, maxFailures: {count: 1000000}}, jwt: {issuers: [{issuer: "https://i.test/", secret: keys}]}}`,
 		// More often, because only routes with TLS can have them.

@@ -20,6 +20,8 @@ type clientKeys struct {
 	verify said
 	// off is set where no certificate is asked for after all.
 	off bool
+	// pem is set where pods get the certificate as ssl-client-cert.
+	pem bool
 	// subject is the one common name that is let in, or empty.
 	subject said
 }
@@ -99,6 +101,12 @@ func clientHeader(value string, into *carried) error {
 	return nil
 }
 
+// clientPEM hands on the certificate as ingress-nginx writes it.
+func clientPEM(value string, into *carried) error {
+	into.clients.pem = enabled(value)
+	return nil
+}
+
 func clientAuthentication(secret, mode, subject string) *v1alpha1.Authentication {
 	c := &v1alpha1.ClientCertificateAuthentication{CASecret: v1alpha1.ObjectName(secret), Mode: mode}
 	if subject != "" {
@@ -133,6 +141,9 @@ func (c *conversion) finishClients(into *carried) {
 		return
 	}
 	own := clientAuthentication(k.secret.value, k.mode.value, k.subject.value).ClientCertificate
+	if k.pem {
+		own.Forward = "PEM"
+	}
 	if a := into.groups.Authentication; a != nil {
 		both := *a
 		both.ClientCertificate = own

@@ -112,6 +112,8 @@ func (unknownObject) Unknown() bool { return true }
 func (nothingKnown) Secret(string) (map[string][]byte, error) { return nil, unknownObject{} }
 
 // Endpoints implements authentication.References.
+func (nothingKnown) Authorities(string) (string, error) { return "", unknownObject{} }
+
 func (nothingKnown) Endpoints(string, string) ([]netip.AddrPort, error) {
 	return nil, unknownObject{}
 }

@@ -16,7 +16,7 @@ const (
 	insteadSnippet    = "configuration as text is never taken; write what it does as annotations of Routes or as spec.httpHeaders"
 	differsPatterns   = "patterns of RE2 without % and ;. One that begins with one of some texts, and goes on with what is below a path, or ends, becomes a path, with letters in the case that they are written in; the path with the longest text at its beginning wins, and then the longest pattern"
 	insteadHeaderList = "lists are of the address of the connection, or of the PROXY protocol"
-	differsClients    = "a Secret of the Ingress's namespace, with ca.crt and without ca.crl; handshakes without a valid certificate fail; other Ingresses of the hosts ask for the same, or are closed"
+	differsClients    = "a Secret of the Ingress's namespace, with ca.crt, and ca.crl for revocation lists; handshakes without a valid certificate fail; other Ingresses of the hosts ask for the same, or are closed"
 	becomesClients    = "`authentication.clientCertificate`"
 )
 
@@ -168,7 +168,7 @@ func nginxAuthentication(t map[string]vendorAnnotation) {
 	clientAnnotations(t)
 	t["auth-tls-match-cn"] = vendorAnnotation{carry: clientName, protects: always, host: true, becomes: "`clientCertificate.subjects`", differs: "CN= and a name, which must be the whole common name"}
 	t["auth-tls-verify-depth"] = vendorAnnotation{carry: clientDepth, protects: always, host: true, becomes: "any depth", differs: "0 closes"}
-	t["auth-tls-pass-certificate-to-upstream"] = vendorAnnotation{carry: clientHeader, becomes: "X-SSL-Client-DER", differs: "in base64; ssl-client-verify, ssl-client-subject-dn and ssl-client-issuer-dn are sent, too"}
+	t["auth-tls-pass-certificate-to-upstream"] = vendorAnnotation{carry: clientPEM, becomes: "clientCertificate.forward", differs: "ssl-client-cert, beside ssl-client-verify, ssl-client-subject-dn and ssl-client-issuer-dn"}
 }
 
 // clientAnnotations are about certificates of clients, of two controllers.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/authentication"
+	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
@@ -26,9 +27,10 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	asked, problems := authentication.Compile(authentication.Input{
 		Spec: spec.Groups.Authentication, Rules: spec.Groups.Authorization, Listed: spec.Listed,
 		Route: c.Owner, Rule: c.Rule, Host: c.Host, Path: c.Path, Exact: c.Exact, Namespace: r.Namespace, References: r, MayAsk: mayAsk, Key: b.settings.Key,
-		Bundle: func(text string) (*model.CA, error) { return b.past.Material.Bundle(b.result.Object, text) },
+		Bundle: b.clientAuthorities, Now: b.past.Now,
 	})
 	b.result.Pending = b.result.Pending || r.Pending
+	b.result.Until = asked.Until
 	from := origins{b, e}
 	if r.Idle != "" {
 		_, at := from.of(policy.GroupAuthentication, "external.service")
@@ -41,7 +43,7 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 			closings = append(closings, policy.Closing{Key: key, Field: at, Reason: cmp.Or(p.Reason, api.ReasonPolicyClosed), Message: p.Message})
 			continue
 		}
-		b.find(api.SeverityWarning, at, api.ReasonInvalidField, p.Message, "the policy is applied")
+		b.find(api.SeverityWarning, at, cmp.Or(p.Reason, api.ReasonInvalidField), p.Message, cmp.Or(p.Effect, "the policy is applied"))
 	}
 	if why := b.unaskable(c); asked.Certificate != nil && why != "" {
 		key, at := from.of(policy.GroupAuthentication, "clientCertificate")
@@ -71,6 +73,15 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 		closings = append(closings, policy.Closing{Key: key, Field: at, Reason: api.ReasonPolicyClosed, Message: needs})
 	}
 	return closings
+}
+
+// clientAuthorities reads authorities, and revocation lists if there are any.
+func (b *builder) clientAuthorities(authorities, revocations string) (*model.CA, certificate.Lists, error) {
+	if strings.TrimSpace(revocations) == "" {
+		ca, err := b.past.Material.Bundle(b.result.Object, authorities)
+		return ca, certificate.Lists{}, err //nolint:wrapcheck // the caller names the object
+	}
+	return b.past.Material.RevocableBundle(b.result.Object, authorities, revocations, b.settings.MaxCertificateBytes) //nolint:wrapcheck // the caller names the object
 }
 
 // unaskable says why no client can be asked for a certificate, or nothing.
