@@ -294,13 +294,6 @@ func (p *Pipeline) ingest(key model.Object, hosts map[string]struct{}) {
 	p.replaceClaims(old, r.result.Claims, hosts)
 }
 
-// depend notes what an object depends on now.
-func (p *Pipeline) depend(r *tracked, before *door.Result) {
-	p.noteOutcome(before, r.result)
-	changed := p.index.replace(r, before.Depends, r.result.Depends)
-	p.neededChanged = p.neededChanged || slices.Contains(changed, door.KindSecret) || slices.Contains(changed, door.KindConfigMap)
-}
-
 // replaceClaims replaces the claims of an object.
 func (p *Pipeline) replaceClaims(old, now []*model.Claim, hosts map[string]struct{}) {
 	p.noteDatagrams(old, now)

@@ -108,6 +108,13 @@ func (p *Pipeline) stillGuarded(r *tracked, res *door.Result, then accepted) boo
 	return true
 }
 
+// depend notes what an object depends on now.
+func (p *Pipeline) depend(r *tracked, before *door.Result) {
+	p.noteOutcome(before, r.result)
+	changed := p.index.replace(r, before.Depends, r.result.Depends)
+	p.neededChanged = p.neededChanged || slices.Contains(changed, door.KindSecret) || slices.Contains(changed, door.KindConfigMap)
+}
+
 // noteOutcome remembers the policies of which there may be something new to say,
 // because an object has another result.
 func (p *Pipeline) noteOutcome(before, now *door.Result) {
