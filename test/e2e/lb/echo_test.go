@@ -50,23 +50,31 @@ spec:
 // apply applies the manifests until the test ends.
 func apply(t *testing.T, p *install.Product, yaml string) {
 	t.Helper()
-	kubectl := func(ctx context.Context, args ...string) ([]byte, error) {
-		cmd := p.Cluster.KubectlCommand(ctx, args...)
-		cmd.Stdin = strings.NewReader(yaml)
-		return cmd.CombinedOutput()
-	}
+	leave(t, p, yaml)
+	t.Cleanup(func() {
+		if out, err := kubectlWith(context.WithoutCancel(t.Context()), p, yaml, "delete", "--ignore-not-found", "-f", "-"); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+// leave applies manifests that stay for the tests that follow: pods take seconds to come and to go.
+func leave(t *testing.T, p *install.Product, yaml string) {
+	t.Helper()
 	eventually(t, func() error {
-		out, err := kubectl(t.Context(), "apply", "-f", "-")
+		out, err := kubectlWith(t.Context(), p, yaml, "apply", "-f", "-")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return nil
 	})
-	t.Cleanup(func() {
-		if out, err := kubectl(context.WithoutCancel(t.Context()), "delete", "--ignore-not-found", "-f", "-"); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
-	})
+}
+
+// kubectlWith runs a command that reads yaml.
+func kubectlWith(ctx context.Context, p *install.Product, yaml string, args ...string) ([]byte, error) {
+	cmd := p.Cluster.KubectlCommand(ctx, args...)
+	cmd.Stdin = strings.NewReader(yaml)
+	return cmd.CombinedOutput()
 }
 
 // patience is how long to wait for what happens within seconds on a machine with

@@ -36,7 +36,7 @@ func several(t *testing.T, p *install.Product) (all []string) {
 	t.Helper()
 	for i := range 5 {
 		name := fmt.Sprintf("more-%d", i)
-		apply(t, p, serviceYAML(name, "echo-cluster", "Cluster"))
+		leave(t, p, serviceYAML(name, "echo-cluster", "Cluster"))
 		all = append(all, addressOf(t, p, name))
 	}
 	for _, address := range all {

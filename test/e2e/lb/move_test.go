@@ -146,13 +146,13 @@ func awaitOwner(t *testing.T, p *install.Product, address, node string) string {
 	return owner
 }
 
-// echo applies the echo Service and returns its address once every kube-proxy
+// echo applies the echo Service of a policy, which stays, and returns its address once every kube-proxy
 // knows of it, and the node answers that comes first of all: while pods become
 // ready one by one, others may.
 func echo(t *testing.T, p *install.Product, policy string) (address, owner string) {
 	t.Helper()
 	name := "echo-" + strings.ToLower(policy)
-	apply(t, p, echoYAML(name, policy))
+	leave(t, p, echoYAML(name, policy))
 	kubectl(t, p, "-n", "default", "rollout", "status", "daemonset/"+name, "--timeout=180s")
 	address = addressOf(t, p, name)
 	delivered(t, p, name, address)
