@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/model"
@@ -250,6 +251,10 @@ func TestRevocationFindings(t *testing.T) {
 	}
 	finding("${crl-ended client-a}", "the revocation list of CN=client-a ended at")
 	finding("${crl client-b}", "there is no revocation list of CN=client-a")
+	// One that ends while nothing changes.
+	soon := pki().revocations(t, "client-a", time.Now().Add(3*time.Second))
+	finding(fmt.Sprintf("%q", soon), "the revocation list of CN=client-a ended at")
+	b.expectLine("GET https://lists.cc.test/ as=alice@client-a -> closed")
 	finding("junk", "has no revocation list in PEM")
 	finding("${ca client-a}", `has a PEM block "CERTIFICATE"`)
 }

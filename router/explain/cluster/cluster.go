@@ -237,12 +237,14 @@ func (r *reader) namedSecrets(keys model.Objects) {
 	}
 	for k, route := range r.objects.Routes {
 		add(k.Namespace, route.Annotations[policy.AnnotationBasicSecret])
+		add(k.Namespace, route.Annotations[policy.AnnotationClientCA])
 		for _, name := range policy.IngressSecrets(route.Annotations[api.AnnotationIngressPolicy]) {
 			add(k.Namespace, name)
 		}
 	}
 	for k, i := range r.objects.Ingresses {
 		add(k.Namespace, i.Annotations[policy.AnnotationBasicSecret])
+		add(k.Namespace, i.Annotations[policy.AnnotationClientCA])
 	}
 	for k, p := range r.objects.Policies {
 		for _, name := range slices.Concat(authentication.Secrets(p.Spec.Authentication), policy.UpstreamSecrets(p.Spec.Upstream)) {
@@ -251,7 +253,7 @@ func (r *reader) namedSecrets(keys model.Objects) {
 	}
 }
 
-// configMaps reads the ConfigMaps with pages of routes.
+// configMaps reads the ConfigMaps with pages of routes, and with authorities.
 func (r *reader) configMaps(ctx context.Context) error {
 	keys := model.Objects{}
 	add := func(namespace, name string) {
@@ -266,6 +268,9 @@ func (r *reader) configMaps(ctx context.Context) error {
 		add(k.Namespace, i.Annotations[policy.AnnotationErrorPages])
 	}
 	for k, p := range r.objects.Policies {
+		if a := p.Spec.Authentication; a != nil && a.ClientCertificate != nil {
+			add(k.Namespace, string(a.ClientCertificate.CAConfigMap))
+		}
 		if p.Spec.Pages == nil {
 			continue
 		}
