@@ -112,7 +112,7 @@ func (a *authority) revocations(t testing.TB, words string, ends time.Time) stri
 	name, clients, _ := strings.Cut(words, " ")
 	ca := a.ca(t, name)
 	list := &x509.RevocationList{Number: big.NewInt(time.Now().UnixNano()), ThisUpdate: ends.Add(-24 * time.Hour), NextUpdate: ends}
-	for _, client := range strings.Fields(clients) {
+	for client := range strings.FieldsSeq(clients) {
 		c, err := a.client(client)
 		if err != nil {
 			t.Fatal(err)
