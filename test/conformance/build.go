@@ -25,20 +25,30 @@ type parts struct {
 	crds    string // folder of the CRDs, of the channel that is not ours to install
 }
 
+// moduleOf returns the version of a module that another one names, and its folder. It fetches the module: go list has no folder for
+// one that was never used.
+func moduleOf(ctx context.Context, in, module string) (version, folder string, err error) {
+	if _, err := goTool(ctx, in, "mod", "download", module); err != nil {
+		return "", "", err
+	}
+	out, err := goTool(ctx, in, "list", "-m", "-f", "{{.Version}} {{.Dir}}", module)
+	version, folder, _ = strings.Cut(strings.TrimSpace(out), " ")
+	return version, folder, err
+}
+
 // build compiles the suite and makes images of all names that its manifests use.
 func build(ctx context.Context, b *toolset.Builder, root string) (parts, error) {
 	module := filepath.Join(root, "test/conformance/suite")
-	out, err := goTool(ctx, module, "list", "-m", "-f", "{{.Version}} {{.Dir}}", suiteModule)
+	version, source, err := moduleOf(ctx, module, suiteModule)
 	if err != nil {
 		return parts{}, err
 	}
-	version, source, _ := strings.Cut(strings.TrimSpace(out), " ")
 	p := parts{version: version, suite: filepath.Join(b.Dir(), "bin", "gateway-conformance")}
-	api, err := goTool(ctx, root, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api")
+	_, api, err := moduleOf(ctx, root, "sigs.k8s.io/gateway-api")
 	if err != nil {
 		return parts{}, err
 	}
-	p.crds = filepath.Join(strings.TrimSpace(api), "config/crd/experimental")
+	p.crds = filepath.Join(api, "config/crd/experimental")
 	b.Progress("suite %s: compile (three minutes the first time)", version)
 	if _, err := goTool(ctx, module, "test", "-c", "-trimpath", "-o", p.suite, "."); err != nil {
 		return parts{}, err
