@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,16 +104,18 @@ func judgeLists(authorities []*x509.Certificate, lists []*x509.RevocationList) (
 			return Lists{}, fmt.Errorf("has a revocation list of %s that it did not sign, or may not sign: %s", l.Issuer, strings.TrimPrefix(why.Error(), "x509: "))
 		}
 	}
+	about.Without = without(authorities, lists)
+	return about, nil
+}
+
+// without returns the names of authorities that have no list.
+func without(authorities []*x509.Certificate, lists []*x509.RevocationList) (names []string) {
 	for _, a := range authorities {
-		has := false
-		for _, l := range lists {
-			has = has || bytes.Equal(a.RawSubject, l.RawIssuer)
-		}
-		if !has {
-			about.Without = append(about.Without, a.Subject.String())
+		if !slices.ContainsFunc(lists, func(l *x509.RevocationList) bool { return bytes.Equal(a.RawSubject, l.RawIssuer) }) {
+			names = append(names, a.Subject.String())
 		}
 	}
-	return about, nil
+	return names
 }
 
 // certificatesOf reads the certificates of a text that Bundle wrote.

@@ -15,6 +15,9 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
+// listTime is when the test takes place: no clock is asked for what a list says.
+var listTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
 // listIssuer makes revocation lists.
 type listIssuer struct {
 	cert *x509.Certificate
@@ -28,7 +31,7 @@ func newListIssuer(t *testing.T, name string, usage x509.KeyUsage) listIssuer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: usage, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: usage, NotAfter: listTime.Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +62,7 @@ func TestRevocableBundle(t *testing.T) {
 	t.Parallel()
 	const both = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
 	a, b, again, mute := newListIssuer(t, "a", both), newListIssuer(t, "b", both), newListIssuer(t, "a", both), newListIssuer(t, "mute", x509.KeyUsageCertSign)
-	soon := time.Now().Add(time.Hour).Truncate(time.Second).UTC()
+	soon := listTime.Add(time.Hour)
 	later := soon.Add(time.Hour)
 	for name, tt := range map[string]struct {
 		authorities, lists string

@@ -91,7 +91,7 @@ func (r *References) Authorities(configMap string) (string, error) {
 	case err != nil:
 		return "", err
 	case c == nil:
-		return "", fmt.Errorf("ConfigMap %q does not exist in namespace %s", configMap, r.Namespace) //nolint:staticcheck // it begins with the name of a kind
+		return "", fmt.Errorf("ConfigMap %q does not exist in namespace %s", configMap, r.Namespace)
 	}
 	return c.Authorities, nil
 }

@@ -26,6 +26,7 @@ import (
 )
 
 const (
+	// inside names the variable with the folder of the speaker's programs, in the namespaces.
 	inside = "FAIRLEAD_BENCH_MEMORY"
 	self   = "198.18.0.1"
 )
@@ -55,9 +56,18 @@ func enter() error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
+	speakers, err := os.MkdirTemp("", "fairlead-speaker-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer os.RemoveAll(speakers)
+	// Here, where modules can be fetched: the namespace has no way out.
+	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", speakers+"/", "./cmd/speaker", "./cmd/speaker-bgp").CombinedOutput(); err != nil {
+		return fmt.Errorf("build the speaker: %w: %s", err, out)
+	}
 	cmd := exec.Command(program, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.Env = append(os.Environ(), inside+"="+speakers)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGTERM}
 	runtime.LockOSThread() // the signal above comes at the end of this thread
 	defer runtime.UnlockOSThread()
@@ -88,10 +98,7 @@ func measure(ctx context.Context, a *metallbapi.API, dir string, services int, p
 	if err := prepare(ctx, a, services, len(peers)); err != nil {
 		return err
 	}
-	b := &bench{dir: dir, program: filepath.Join(dir, "speaker"), server: a.Server, peers: peers, services: services}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "./cmd/speaker", "./cmd/speaker-bgp").CombinedOutput(); err != nil {
-		return fmt.Errorf("build the speaker: %w: %s", err, out)
-	}
+	b := &bench{dir: dir, program: filepath.Join(os.Getenv(inside), "speaker"), server: a.Server, peers: peers, services: services}
 	var found struct {
 		Start   usage.Usage `json:"start"`
 		Restart usage.Usage `json:"restart"`
