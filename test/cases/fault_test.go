@@ -88,8 +88,14 @@ func (b *bed) serves(k *core, lines []string) {
 
 func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	t.Helper()
+	onEach(t, supported(), test)
+}
+
+// onEach runs a test on these versions side by side.
+func onEach(t *testing.T, programs []string, test func(t *testing.T, version string)) {
+	t.Helper()
 	t.Parallel()
-	for _, v := range supported() {
+	for _, v := range programs {
 		t.Run(v, func(t *testing.T) {
 			t.Parallel()
 			test(t, v)

@@ -212,7 +212,7 @@ func oldForm(t testing.TB, key crypto.Signer) string {
 	return ""
 }
 
-// expand replaces "${cert NAME}", "${key NAME}" "${ca NAME}" and "${crl CA CLIENT…}" in YAML by
+// expand replaces "${cert NAME}", "${key NAME}", "${ca NAME}" and "${crl CA CLIENT…}" in YAML by
 // quoted PEM text, "${pem …}" by several blocks, and "${base64 cert NAME}" alike
 // for Secrets.
 func (a *authority) expand(t testing.TB, text string) string {

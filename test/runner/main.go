@@ -32,12 +32,10 @@ import (
 const module = "github.com/fairlead/fairlead"
 
 func main() {
-	short := flag.Bool("short", false, "leave out tests that take long or need root")
-	once := flag.Bool("once", false, "do not run failed tests again")
-	long := flag.Bool("full", false, "run the long form of all tests, which takes hours")
+	o := register(flag.CommandLine)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *short, *long, *once)
+	err := run(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test:", err)
@@ -45,7 +43,17 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, short, long, once bool) error {
+// options are the command line, beside -full of package full, which has the long form of all tests run, and takes hours.
+type options struct{ short, once bool }
+
+func register(flags *flag.FlagSet) *options {
+	o := &options{}
+	flags.BoolVar(&o.short, "short", false, "leave out tests that take long or need root")
+	flags.BoolVar(&o.once, "once", false, "do not run failed tests again")
+	return o
+}
+
+func run(ctx context.Context, o *options) error {
 	// A test that does not compile shows in the first minute, not after the tests before it.
 	vet := exec.CommandContext(ctx, "go", "vet", "./...")
 	vet.Stdout, vet.Stderr = os.Stdout, os.Stderr
@@ -61,24 +69,24 @@ func run(ctx context.Context, short, long, once bool) error {
 	r := newReport(os.Stdout)
 	// go vet has looked at everything.
 	flags := []string{"-timeout", "20m", "-vet", "off"}
-	if long {
+	if full.Wanted() {
 		flags[1] = "90m"
 		if err := os.Setenv(full.Variable, "1"); err != nil {
 			return fmt.Errorf("ask for long forms: %w", err)
 		}
 	}
-	if short {
+	if o.short {
 		flags = append(flags, "-short")
 	}
 	var failed error
 	for _, s := range stages(names, runtime.NumCPU()) {
 		args := append(slices.Clone(flags), "-p", strconv.Itoa(s.atATime))
-		if s.fresh && !short {
+		if s.fresh && !o.short {
 			args = append(args, "-count", "1")
 		}
 		failed = errors.Join(failed, r.test(ctx, args, s.packages))
 	}
-	if failed != nil && !once && !errors.Is(failed, errUnnamed) {
+	if failed != nil && !o.once && !errors.Is(failed, errUnnamed) {
 		failed = r.again(ctx, append(flags, "-count", "1"))
 	}
 	r.finish()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -24,6 +25,17 @@ func TestStagesAreThere(t *testing.T) {
 	for _, pkg := range slices.Concat(first, alone) {
 		if files, err := filepath.Glob(filepath.Join("..", "..", pkg, "*.go")); err != nil || len(files) == 0 {
 			t.Errorf("no package %s: %v", pkg, err)
+		}
+	}
+}
+
+// TestFlags: the flags are there once, those of imported packages included.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	register(flag.CommandLine)
+	for _, name := range []string{"short", "once", "full"} {
+		if flag.Lookup(name) == nil {
+			t.Errorf("there is no flag -%s", name)
 		}
 	}
 }
