@@ -1,13 +1,19 @@
 package agent
 
 import (
+	"fmt"
+	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/share/peers"
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // TestEndedSessions: a logout ends the copies of the cookies at both workers, at once, also at
@@ -91,4 +97,72 @@ func TestEndedBound(t *testing.T) {
 			t.Errorf("%s: the first one is still there", what)
 		}
 	}
+}
+
+// TestEndedAtOtherRouters: a logout ends copies of the cookies at another router, also at one that was not there at that moment,
+// and what another router says is no name of a file.
+func TestEndedAtOtherRouters(t *testing.T) {
+	t.Parallel()
+	text, err := peers.Issue(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificates, err := peers.Read([][]byte{text}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses := loopback(t, 3)
+	b := newLoginBed(t)
+	begin := func(self string) *loginBed {
+		member := peers.New(slog.New(slog.DiscardHandler), 0)
+		e, c := newEngine(t, func(o *Options) { o.Member, o.Ended = member, t.TempDir()+"/ended" })
+		member.Set(peers.Config{Self: self, Members: addresses, Certificates: certificates})
+		t.Cleanup(member.Close)
+		o := &loginBed{t: t, e: e, c: c, op: b.op}
+		o.use(1, []snapshot.SessionKey{sessionKey(1, b.c.now().Add(-time.Hour))}, b.policies...)
+		return o
+	}
+	first, second := begin(addresses[0]), begin(addresses[1])
+	w, other := (&browser{first, b.browser().host, map[string]string{}}), (&browser{first, b.browser().host, map[string]string{}})
+	w.login("/")
+	other.login("/")
+	copied := maps.Clone(w.jar)
+	ask := func(o *loginBed, jar map[string]string) int {
+		return (&browser{o, w.host, maps.Clone(jar)}).do("GET", "/", "Accept: x/y").Status
+	}
+	if got := ask(second, copied); got != 200 {
+		t.Fatalf("the session at the other router: %d", got)
+	}
+	w.wants("logout", w.do("GET", "/oauth2/logout"), 302)
+	third := begin(addresses[2]) // after it
+	for name, o := range map[string]*loginBed{"the other router": second, "one that begins later": third} {
+		wait.Poll{}.For(t, "the end of the session at "+name, func() error {
+			if got := ask(o, copied); got != 401 {
+				return fmt.Errorf("it answers %d", got)
+			}
+			return nil
+		})
+		if got := ask(o, other.jar); got != 200 {
+			t.Errorf("another session at %s: %d", name, got)
+		}
+	}
+	for _, name := range []string{"", ".", "../x", strings.Repeat("a", 64), strings.Repeat("A", 64) + "." + strings.Repeat("a", 64), strings.Repeat("a", 64) + "./" + strings.Repeat("a", 62)} {
+		if (endsOf{first.e}).Take(name, time.Hour); first.e.ended.has(name, b.c.now()) && name != "" && name != "." {
+			t.Errorf("%q was taken for a session", name)
+		}
+	}
+}
+
+// loopback returns addresses at which nothing listens yet.
+func loopback(t *testing.T, n int) (out []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		out = append(out, l.Addr().String())
+	}
+	return out
 }

@@ -120,6 +120,9 @@ func New(o Options) *Engine {
 	}
 	_, _ = rand.Read(e.secret) // it never fails
 	e.world.Store(&world{})
+	if e.member != nil {
+		e.member.Share(endsOf{e})
+	}
 	if o.Registerer != nil {
 		o.Registerer.MustRegister(e.keys)
 	}

@@ -60,9 +60,13 @@ func (v *visit) end(s *userSession) {
 	if s.ID == "" {
 		return
 	}
+	name, now := sessionName(v.bound, s.ID), v.e.now()
 	until := time.Unix(s.Start, 0).Add(v.Cookie.MaxAge)
-	if err := v.e.ended.add(sessionName(v.bound, s.ID), until, v.e.now()); err != nil {
-		v.e.log.Error("a logout is known to this worker only", "err", err)
+	if err := v.e.ended.add(name, until, now); err != nil {
+		v.e.log.Error("a logout is known to this worker only, as long as it runs", "err", err)
+	}
+	if v.e.member != nil {
+		v.e.member.SpreadEnd(name, until.Sub(now))
 	}
 }
 

@@ -104,23 +104,21 @@ func (c *compiler) sans(all []v1alpha1.ClientSAN) (out []model.SAN) {
 // cannot be used, which is a problem, or where there is no knowing.
 func (c *compiler) clientAuthorities(a *v1alpha1.ClientCertificateAuthentication) *model.CA {
 	text, lists, field, named, ok := c.namedAuthorities(a)
-	if !ok {
+	if !ok || c.in.Bundle == nil {
+		return nil
+	}
+	ca, _, err := c.in.Bundle(text, "")
+	if err != nil {
+		c.unresolved(api.ReasonSecretInvalid, field, "the key %s of %s: %s", keyAuthorities, named, err)
 		return nil
 	}
 	if a.CRLSecret != "" {
-		const revocations = "clientCertificate.crlSecret"
-		data, ok := c.secret(revocations, a.CRLSecret)
-		if !ok || data == nil {
+		if field, named = "clientCertificate.crlSecret", fmt.Sprintf("Secret %q", a.CRLSecret); !c.moreLists(a, field, &lists) {
 			return nil
 		}
-		if strings.TrimSpace(string(data[keyRevocations])) == "" {
-			c.unresolved(api.ReasonSecretInvalid, revocations, "Secret %q has no revocation list under the key %s", a.CRLSecret, keyRevocations)
-			return nil
-		}
-		field, named, lists = revocations, fmt.Sprintf("Secret %q", a.CRLSecret), strings.TrimSpace(lists)+"\n"+string(data[keyRevocations])
 	}
-	if c.in.Bundle == nil {
-		return nil
+	if strings.TrimSpace(lists) == "" {
+		return ca
 	}
 	ca, about, err := c.in.Bundle(text, lists)
 	if err != nil {
@@ -129,6 +127,21 @@ func (c *compiler) clientAuthorities(a *v1alpha1.ClientCertificateAuthentication
 	}
 	c.judgeLists(field, about)
 	return ca
+}
+
+// moreLists adds the lists of crlSecret. It reports false if there are none, which is a problem, or
+// no knowing.
+func (c *compiler) moreLists(a *v1alpha1.ClientCertificateAuthentication, field string, lists *string) bool {
+	data, ok := c.secret(field, a.CRLSecret)
+	if !ok || data == nil {
+		return false
+	}
+	if strings.TrimSpace(string(data[keyRevocations])) == "" {
+		c.unresolved(api.ReasonSecretInvalid, field, "Secret %q has no revocation list under the key %s", a.CRLSecret, keyRevocations)
+		return false
+	}
+	*lists = strings.TrimSpace(*lists) + "\n" + string(data[keyRevocations])
+	return true
 }
 
 // namedAuthorities reads what caSecret or caConfigMap names, and the lists beside them.

@@ -14,6 +14,8 @@ const (
 	Want
 	Give
 	Return
+	// End says that a session is over. It passes by the Node, which counts requests.
+	End
 )
 
 // Message is what members send each other. Each kind uses some of the fields.
@@ -35,7 +37,8 @@ type Message struct {
 	// consent was not interrupted.
 	Consent bool
 	Line    uint64
-	// Key is that of a Want and a Give, Limit that of a Want.
+	// Key is that of a Want and a Give, Limit that of a Want. The Name of an End is the session's, and
+	// Ends is for how long it has to be known.
 	Key   Key
 	Limit Limit
 	// Count is a number of tokens.

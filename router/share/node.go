@@ -301,5 +301,6 @@ func (n *Node) Receive(now time.Duration, from string, m *Message) {
 		n.take(from, m)
 	case Return:
 		n.takeBack(from, m)
+	case End: // which does not come here
 	}
 }

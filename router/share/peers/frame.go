@@ -79,7 +79,7 @@ func parse(b []byte) (*share.Message, error) {
 		return nil, errFrame
 	}
 	m := &share.Message{Kind: share.Kind(b[0]), Acting: b[1]&flagActing != 0, Complete: b[1]&flagComplete != 0, Consent: b[1]&flagConsent != 0, Leaving: b[1]&flagLeaving != 0}
-	if m.Kind < share.Ask || m.Kind > share.Return {
+	if m.Kind < share.Ask || m.Kind > share.End {
 		return nil, errFrame
 	}
 	b = b[2:]

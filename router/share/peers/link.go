@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead/fairlead/router/share"
@@ -15,6 +16,8 @@ import (
 type link struct {
 	out chan *share.Message
 	end context.CancelFunc
+	// missed says that there was no room for the end of a session: all of them are to be sent once more.
+	missed atomic.Bool
 }
 
 // dial keeps a connection to a peer, to ask on.
@@ -58,7 +61,8 @@ func (m *Member) speak(ctx context.Context, id string, l *link) {
 	}
 	writing, done := context.WithCancel(ctx)
 	defer done()
-	m.running.Go(func() { write(writing, c, l) })
+	l.missed.Store(true) // the other side may have just begun
+	m.running.Go(func() { m.write(writing, c, l) })
 	_ = m.read(c, bufio.NewReader(c), func(msg *share.Message) bool {
 		if msg.Kind != share.Reply && msg.Kind != share.Give {
 			return false
@@ -69,9 +73,12 @@ func (m *Member) speak(ctx context.Context, id string, l *link) {
 }
 
 // write sends what there is to be sent, as many messages at once as there are.
-func write(ctx context.Context, c net.Conn, l *link) {
+func (m *Member) write(ctx context.Context, c net.Conn, l *link) {
 	buf := make([]byte, 0, 16<<10)
 	for {
+		if l.missed.Swap(false) && m.writeEnds(c) != nil {
+			return
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -132,7 +139,7 @@ func (m *Member) serve(ctx context.Context, raw net.Conn) {
 	l := &link{out: make(chan *share.Message, mostUnsent)}
 	writing, done := context.WithCancel(ctx)
 	defer done()
-	m.running.Go(func() { write(writing, c, l) })
+	m.running.Go(func() { m.write(writing, c, l) })
 	var from origin
 	defer func() { m.forget(from, l) }()
 	_ = m.read(c, in, func(msg *share.Message) bool {
@@ -146,7 +153,11 @@ func (m *Member) serve(ctx context.Context, raw net.Conn) {
 		if msg.Process != from.process {
 			return false
 		}
-		m.receive(id, msg)
+		if msg.Kind == share.End {
+			m.takeEnd(msg)
+		} else {
+			m.receive(id, msg)
+		}
 		return true
 	})
 }

@@ -62,6 +62,9 @@ type Member struct {
 	conns    map[net.Conn]struct{}
 	end      context.CancelFunc
 	running  sync.WaitGroup
+	// process is that of the node. ends are told before the first connection.
+	process uint64
+	ends    Ends
 }
 
 // origin names a process that asks.
@@ -198,9 +201,9 @@ func (m *Member) become(ctx context.Context, self string, l net.Listener) bool {
 	}
 	var process [8]byte
 	_, _ = rand.Read(process[:]) // it never fails
-	m.listener = l
+	m.listener, m.process = l, binary.BigEndian.Uint64(process[:])
 	m.node = share.New(share.Options{
-		ID: self, Process: binary.BigEndian.Uint64(process[:]), MaxKeys: m.maxKeys, Send: m.send, Answer: m.answer,
+		ID: self, Process: m.process, MaxKeys: m.maxKeys, Send: m.send, Answer: m.answer,
 	}, m.now())
 	m.join()
 	return true

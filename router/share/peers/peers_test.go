@@ -167,6 +167,7 @@ func FuzzFrame(f *testing.F) {
 		{Kind: share.Want, Process: 1, Number: 2, Key: share.Key{Namespace: "demo", Name: "limit/\x00\r\n\f"}, Limit: share.Limit{Requests: 5, Per: time.Second, Burst: 9}, Count: 3},
 		{Kind: share.Give, Process: 1, Number: 2, Key: share.Key{Name: "x"}, Count: 3, Wait: time.Minute},
 		{Kind: share.Return, Process: 1, Number: 2, Count: 1},
+		{Kind: share.End, Process: 1, Key: share.Key{Name: "../\x00\r\n\t\f"}, Ends: time.Hour},
 	} {
 		f.Add(appendFrame(nil, m))
 	}
