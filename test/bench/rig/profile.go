@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Profile writes a CPU profile of the router over so long to a file. A router that has just
@@ -15,18 +17,21 @@ func (o *Router) Profile(ctx context.Context, path string, lasting time.Duration
 	return o.debug(ctx, fmt.Sprintf("profile?seconds=%d", int(lasting.Seconds())), path)
 }
 
-// ProfileWhile runs a phase while the router profiles itself for so long, into the file
-// PREFIX-name.pprof. With an empty prefix there is no profile.
+// ProfileWhile runs a phase while the router profiles itself for so long, into the files
+// PREFIX-name.pprof, and PREFIX-name.allocs for what it allocates meanwhile. With an empty prefix there is no profile.
 func (o *Router) ProfileWhile(ctx context.Context, prefix, name string, lasting time.Duration, phase func() error) error {
 	if prefix == "" {
 		return phase()
 	}
-	done := make(chan error, 1)
-	go func() { done <- o.Profile(ctx, prefix+"-"+name+".pprof", lasting) }()
+	var profiles errgroup.Group
+	profiles.Go(func() error { return o.Profile(ctx, prefix+"-"+name+".pprof", lasting) })
+	profiles.Go(func() error {
+		return o.debug(ctx, fmt.Sprintf("allocs?seconds=%d", int(lasting.Seconds())), prefix+"-"+name+".allocs")
+	})
 	if err := phase(); err != nil {
 		return err
 	}
-	return <-done
+	return profiles.Wait() //nolint:wrapcheck // they say what they are
 }
 
 // Heap writes what the router holds in memory to a file.
