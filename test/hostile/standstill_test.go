@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -166,4 +167,29 @@ func TestProcessorIsWatched(t *testing.T) {
 		}
 	}
 	t.Error("a stop of 300 ms was not noticed")
+}
+
+// stolen returns how much processor time the machine's host gave to others, and all time, in the kernel's units. In small
+// pieces it is no standstill that is noticed, and yet requests wait for it.
+func stolen() (others, all float64) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, field := range strings.Fields(line)[1:] {
+		n, _ := strconv.ParseFloat(field, 64)
+		if all += n; i == 7 { // proc(5): steal
+			others = n
+		}
+	}
+	return others, all
+}
+
+// TestStolen: the kernel's counters are read.
+func TestStolen(t *testing.T) {
+	t.Parallel()
+	if others, all := stolen(); all <= 0 || others > all {
+		t.Errorf("%v of %v", others, all)
+	}
 }

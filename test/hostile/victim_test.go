@@ -50,6 +50,8 @@ type seen struct {
 	errs          []error
 	changes       []change
 	changeErr     error
+	// stolen is the share of the processors' time that the machine's host gave to others.
+	stolen float64
 }
 
 func newVictim(t *testing.T, p *install.Product) *victim {
@@ -137,6 +139,7 @@ func (v *victim) get(ctx context.Context, client *http.Client, name string, secu
 // watch sends the load and makes changes for a while.
 func (v *victim) watch(ctx context.Context, d time.Duration) *seen {
 	s := &seen{}
+	before, all := stolen()
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	var running sync.WaitGroup
@@ -147,6 +150,8 @@ func (v *victim) watch(ctx context.Context, d time.Duration) *seen {
 		select {
 		case <-ctx.Done():
 			running.Wait()
+			now, total := stolen()
+			s.stolen = (now - before) / max(total-all, 1)
 			for i, c := range s.changes {
 				s.changes[i].still = v.standstills.within(c.began, c.began.Add(c.live))
 			}
@@ -181,8 +186,8 @@ func (s *seen) percentile(p int) time.Duration {
 
 func (s *seen) log(t *testing.T, what string) {
 	t.Helper()
-	t.Logf("%s: %d requests, %d failed, p50 %v, p99 %v; %d changes, slowest:", what, s.asked, s.failed,
-		s.percentile(50).Round(10*time.Microsecond), s.percentile(99).Round(10*time.Microsecond), len(s.changes))
+	t.Logf("%s: %d requests, %d failed, p50 %v, p99 %v; %.1f %% of processor time was the host's for others; %d changes, slowest:", what, s.asked, s.failed,
+		s.percentile(50).Round(10*time.Microsecond), s.percentile(99).Round(10*time.Microsecond), 100*s.stolen, len(s.changes))
 	slices.SortFunc(s.changes, func(a, b change) int { return cmp.Compare(b.live, a.live) })
 	for _, c := range s.changes[:min(len(s.changes), 5)] {
 		t.Log("  ", c)
