@@ -147,7 +147,7 @@ func TestEndedAtOtherRouters(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", ".", "../x", strings.Repeat("a", 64), strings.Repeat("A", 64) + "." + strings.Repeat("a", 64), strings.Repeat("a", 64) + "./" + strings.Repeat("a", 62)} {
-		if (endsOf{first.e}).Take(name, time.Hour); first.e.ended.has(name, b.c.now()) && name != "" && name != "." {
+		if (endsOf{first.e}).Take(name, time.Hour); first.e.ended.has(name, b.c.now()) {
 			t.Errorf("%q was taken for a session", name)
 		}
 	}

@@ -45,8 +45,11 @@ func (s *endedSessions) all() map[string]time.Time {
 	s.mu.Lock()
 	all := maps.Clone(s.until)
 	s.mu.Unlock()
+	if s.dir == "" {
+		return all
+	}
 	entries, err := os.ReadDir(s.dir)
-	if s.dir == "" || err != nil {
+	if err != nil { // before the first end
 		return all
 	}
 	for _, e := range entries {

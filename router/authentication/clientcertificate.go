@@ -21,6 +21,9 @@ const (
 const (
 	mostSubjects = 64
 	maxSubject   = 512
+	// mostSANBytes is how long alternative names are together: a route's are one value of a map, in hexadecimal, and
+	// HAProxy reads a line of a file into one buffer.
+	mostSANBytes = 4 << 10
 )
 
 // ModeOptional is the mode in which clients without a certificate are let in.
@@ -72,8 +75,13 @@ func (c *compiler) sans(all []v1alpha1.ClientSAN) (out []model.SAN) {
 		c.close("clientCertificate.sans", "has %d names; at most %d are possible", len(all), mostSubjects)
 		return nil
 	}
+	total := 0
 	for i, s := range all {
 		field := fmt.Sprintf("clientCertificate.sans[%d]", i)
+		if total += len(s.Value); total > mostSANBytes {
+			c.close("clientCertificate.sans", "has more than %d bytes of names", mostSANBytes)
+			return nil
+		}
 		kind, known := sanKinds[s.Kind]
 		if !known {
 			c.close(field+".kind", "must be DNS, URI, Email or IP")
@@ -184,20 +192,23 @@ func (c *compiler) namedAuthorities(a *v1alpha1.ClientCertificateAuthentication)
 // depend on them.
 func (c *compiler) judgeLists(field string, about certificate.Lists) {
 	for _, name := range about.Without {
-		c.refusedClients(field, "there is no revocation list of "+name)
+		c.refusedClients(field, "there is no revocation list of "+name+"; put one into the Secret")
 	}
-	switch {
-	case about.Ends.IsZero() || c.in.Now.IsZero():
-	case c.in.Now.Before(about.Ends):
-		c.until = about.Ends
-	default:
-		c.refusedClients(field, "the revocation list of "+about.Ending+" ended at "+about.Ends.UTC().Format(time.RFC3339))
+	if c.in.Now.IsZero() {
+		return
+	}
+	for _, end := range about.Ends {
+		if c.in.Now.Before(end.At) {
+			c.until = end.At
+			return
+		}
+		c.refusedClients(field, "the revocation list of "+end.Of+" ended at "+end.At.UTC().Format(time.RFC3339)+"; put a newer one into the Secret")
 	}
 }
 
 // refusedClients notes that the handshakes of some clients fail.
 func (c *compiler) refusedClients(field, why string) {
-	c.warn(field, "%s; put a newer one into the Secret", why)
+	c.warn(field, "%s", why)
 	c.problems[len(c.problems)-1].Reason = api.ReasonRevocationListUnavailable
 	c.problems[len(c.problems)-1].Effect = "clients with certificates of this authority are refused"
 }

@@ -61,6 +61,11 @@ func TestClientCertificate(t *testing.T) {
 		"a kind": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
 			c.SANs = []v1alpha1.ClientSAN{{Kind: "dns", Value: "a"}}
 		}), problem: "sans[0].kind must be"},
+		"long names": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			for range 9 {
+				c.SANs = append(c.SANs, v1alpha1.ClientSAN{Kind: "URI", Value: strings.Repeat("a", 512)})
+			}
+		}), problem: "more than 4096 bytes"},
 		"an address": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
 			c.SANs = []v1alpha1.ClientSAN{{Kind: "IP", Type: "Prefix", Value: "198.51.100.7"}}
 		}), problem: "sans[0].value must be"},

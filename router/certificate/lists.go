@@ -14,7 +14,7 @@ import (
 )
 
 // Bounds of revocation lists. HAProxy takes a list as a whole with one command, so how long
-// one may be is a setting (Fits).
+// one may be depends on its version.
 const (
 	maxLists, maxListBytes = 64, 512 << 10
 	listType               = "X509 CRL"
@@ -22,13 +22,17 @@ const (
 
 // Lists are what is said of revocation lists beyond their text.
 type Lists struct {
-	// Ends is when the first of them is too old, or zero if none ever is. HAProxy then
-	// refuses clients of its authority.
-	Ends time.Time
-	// Ending is the authority of that list.
-	Ending string
+	// Ends are when they are too old, the first one first. HAProxy then refuses clients of the
+	// authority.
+	Ends []End
 	// Without are authorities that have none: their clients are refused.
 	Without []string
+}
+
+// End is when the list of an authority is too old.
+type End struct {
+	At time.Time
+	Of string
 }
 
 // RevocableBundle checks a list of CA certificates, and the revocation lists for them, of at most so many
@@ -88,8 +92,8 @@ func parseLists(text string, most int) (texts []string, lists []*x509.Revocation
 func judgeLists(authorities []*x509.Certificate, lists []*x509.RevocationList) (Lists, error) {
 	var about Lists
 	for _, l := range lists {
-		if !l.NextUpdate.IsZero() && (about.Ends.IsZero() || l.NextUpdate.Before(about.Ends)) {
-			about.Ends, about.Ending = l.NextUpdate, l.Issuer.String()
+		if !l.NextUpdate.IsZero() {
+			about.Ends = append(about.Ends, End{At: l.NextUpdate, Of: l.Issuer.String()})
 		}
 		var why error
 		for _, a := range authorities {
@@ -104,6 +108,7 @@ func judgeLists(authorities []*x509.Certificate, lists []*x509.RevocationList) (
 			return Lists{}, fmt.Errorf("has a revocation list of %s that it did not sign, or may not sign: %s", l.Issuer, strings.TrimPrefix(why.Error(), "x509: "))
 		}
 	}
+	slices.SortStableFunc(about.Ends, func(a, b End) int { return a.At.Compare(b.At) })
 	about.Without = without(authorities, lists)
 	return about, nil
 }

@@ -98,7 +98,7 @@ func TestRevocableBundle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.HasSuffix(ca.ID, model.RevocableSuffix) || !about.Ends.Equal(tt.ends) || strings.Join(about.Without, " ") != tt.without {
+			if !strings.HasSuffix(ca.ID, model.RevocableSuffix) || len(about.Ends) == 0 || !about.Ends[0].At.Equal(tt.ends) || strings.Join(about.Without, " ") != tt.without {
 				t.Errorf("%s %+v", ca.ID, about)
 			}
 		})

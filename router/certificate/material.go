@@ -39,6 +39,8 @@ type texts struct {
 	kind, host string
 	pem        Texts
 	rsaBits    int
+	// mostBytes is the bound of a revocation list.
+	mostBytes int
 }
 
 // keptTexts is how many are remembered: certificate, CA, and the certificate that is
@@ -81,7 +83,7 @@ func (m *Material) bytes() int {
 
 // Certificate is Read.
 func (m *Material) Certificate(owner model.Object, host string, in Texts, rsaBits int) (*model.Certificate, error) {
-	k := m.get(texts{"certificate", host, in, rsaBits}, func() kept {
+	k := m.get(texts{kind: "certificate", host: host, pem: in, rsaBits: rsaBits}, func() kept {
 		cert, err := Read(owner, host, in, rsaBits)
 		return kept{cert: cert, err: err}
 	})
@@ -99,7 +101,7 @@ func (m *Material) Bundle(owner model.Object, text string) (*model.CA, error) {
 
 // RevocableBundle is the function of that name.
 func (m *Material) RevocableBundle(owner model.Object, authorities, revocations string, most int) (*model.CA, Lists, error) {
-	k := m.get(texts{kind: "revocable", pem: Texts{CA: authorities, Chain: revocations}, rsaBits: most}, func() kept {
+	k := m.get(texts{kind: "revocable", pem: Texts{CA: authorities, Chain: revocations}, mostBytes: most}, func() kept {
 		ca, lists, err := RevocableBundle(owner, authorities, revocations, most)
 		return kept{ca: ca, lists: lists, err: err}
 	})

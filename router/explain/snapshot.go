@@ -106,10 +106,7 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 		return nil, err
 	}
 	s.defaultCertificate()
-	cert := s.defaultCert
-	if cert == nil {
-		cert = &model.Certificate{ID: unknownCertificate}
-	}
+	cert := cmp.Or(s.defaultCert, &model.Certificate{ID: unknownCertificate})
 	s.pipeline = pipeline.New(doors.All(), s.source, s.settings, cert)
 	s.pipeline.SetTime(s.options.Now)
 	s.pipeline.Update(door.Changes{All: true})

@@ -105,6 +105,19 @@ spec:
   authentication: {clientCertificate: {caSecret: a, forward: DER, mode: Optional}}
 `
 
+const longNames = `
+---
+kind: Route
+metadata: {namespace: cc, name: long}
+spec: {host: long.cc.test, to: {kind: Service, name: web}, tls: {termination: edge}}
+---
+kind: RoutePolicy
+metadata: {namespace: cc, name: long}
+spec:
+  targetRefs: [{group: route.openshift.io, kind: Route, name: long}]
+  authentication: {clientCertificate: {caSecret: a, sans: [%s{kind: DNS, value: door.example}]}}
+`
+
 // revocationLines are what the hosts answer.
 var revocationLines = []string{
 	// Revoked certificates.
@@ -136,6 +149,8 @@ var revocationLines = []string{
 	"GET https://names.cc.test/ as=a~ip:2001:db8::7@client-a -> 200",
 	"GET https://names.cc.test/ as=a~dns:198.51.100.7@client-a -> 403",
 	"GET https://names.cc.test/ as=a~dns:door.example@client-b -> closed",
+	"GET https://long.cc.test/ as=a~dns:door.example@client-a -> 200",
+	"GET https://long.cc.test/ as=a~dns:door.example.org@client-a -> 403",
 	"GET https://both.cc.test/ as=ann@client-a -> 403",
 	"GET https://both.cc.test/ as=bob~dns:ann.example@client-a -> 403",
 	"GET https://both.cc.test/ as=ann~dns:ann.example@client-a h:X-SSL-Client-CN=root h:ssl-client-verify=SUCCESS h:X_Forwarded_Client_Cert=root h:Client-Cert=root -> 200 seen:X-Ssl-Client-Cn= seen:Ssl-Client-Verify= seen:X-Forwarded-Client-Cert= seen:X_forwarded_client_cert= seen:Client-Cert=",
@@ -146,7 +161,9 @@ func revocationBed(t *testing.T, version string) *bed {
 	t.Helper()
 	b := newBed(t, version, newMemory())
 	b.start()
-	all := objectsChange(t, revocationObjects)
+	// As many names as a policy may have: one value of a map.
+	names := strings.Repeat("{kind: URI, value: "+strings.Repeat("a", 512)+"}, ", 7)
+	all := objectsChange(t, revocationObjects+fmt.Sprintf(longNames, names))
 	var services step
 	if err := services.services([]string{"cc/web http=8080 web@198.18.250.60"}); err != nil {
 		t.Fatal(err)
