@@ -26,8 +26,6 @@ const (
 	// maxRemovalPause bounds the time between tries to remove what long
 	// connections still use.
 	maxRemovalPause = 30 * time.Second
-	// processCheck is how often the process behind the socket is looked at.
-	processCheck = 500 * time.Millisecond
 	// retryPause is the time between looks for a HAProxy that does not answer,
 	// which at a start is there soon.
 	retryPause = 20 * time.Millisecond
@@ -69,6 +67,7 @@ type Engine struct {
 	// is known.
 	pid    int
 	seenAt time.Time
+	watch  watch
 	// seen counts the processes that were read back.
 	seen int
 	// turns are changes that are not taken in yet, turn is the one under way.
@@ -186,7 +185,7 @@ func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
 	if next, due := e.turns.due(time.Now()); due && e.pid != 0 {
 		wait = min(wait, next)
 	}
-	for _, of := range []func(time.Time) (time.Duration, bool){e.agentDue, e.errorsDue} {
+	for _, of := range []func(time.Time) (time.Duration, bool){e.lookDue, e.agentDue, e.errorsDue, e.policiesDue, e.lastGoodDue} {
 		if next, due := of(time.Now()); due {
 			wait = min(wait, next)
 		}
@@ -196,6 +195,8 @@ func (e *Engine) waitForWork(ctx context.Context, wait time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
+	case <-e.watch.ended:
+		e.watch.ended, e.seenAt = nil, time.Time{}
 	case err := <-e.refresh.running:
 		e.refreshed(err)
 	case r := <-e.agent.running:
@@ -321,35 +322,6 @@ func (e *Engine) lost(err error) {
 	case time.Since(e.goneSince) > blameAfter && !e.bare:
 		e.blameFiles()
 	}
-}
-
-// identify makes sure that live describes the process behind the socket. It
-// does not ask before every change: one that reaches a process which has just
-// been replaced fails or is found out, and repaired, at the next look.
-func (e *Engine) identify() error {
-	if e.pid != 0 && time.Since(e.seenAt) < processCheck {
-		return nil
-	}
-	info, err := e.haproxy.Info()
-	if err != nil {
-		return err
-	}
-	e.seenAt = time.Now()
-	if info.PID != e.pid {
-		e.countOldWorkers(0)
-	} else if e.old.known > 0 {
-		e.countOldWorkers(oldWorkersCheck)
-	}
-	if info.PID == e.pid {
-		return e.repairDrift()
-	}
-	if !e.skeleton.is(info.Description) {
-		return e.replaceSkeleton(info)
-	}
-	if info.Description == e.skeleton.target.base.Fingerprint {
-		e.skeleton.started()
-	}
-	return e.readBack(info.PID)
 }
 
 // apply takes the steps of a plan. A refused step does not stop those of

@@ -52,18 +52,26 @@ type memory struct {
 	// starts says whether a process that is gone starts from files with this base.
 	starts func(render.Base) bool
 	taken  []plan.Step
-	// calls counts those of Apply.
-	calls int
+	// calls counts those of Apply, looks those of Info, watches those of Ended.
+	calls, looks, watches int
+	// ended is closed when the process has ended.
+	ended chan struct{}
 }
 
 func (m *memory) Info() (haproxy.Info, error) {
+	m.looks++
 	if m.pid == 0 {
 		return haproxy.Info{}, haproxy.ErrGone
 	}
 	return haproxy.Info{PID: m.pid, Version: "3.4", Description: m.description}, nil
 }
 func (m *memory) Starting() bool { return false }
-func (m *memory) Turn() error    { return nil }
+
+func (m *memory) Ended(int) <-chan struct{} {
+	m.watches++
+	return m.ended
+}
+func (m *memory) Turn() error { return nil }
 
 func (m *memory) Record(steps []plan.Step) error {
 	for _, s := range steps {

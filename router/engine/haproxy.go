@@ -12,8 +12,10 @@ import (
 // Errors are haproxy.ErrGone where no process answers, and *haproxy.RefusedError
 // where it refuses.
 type HAProxy interface {
-	// Info identifies the process, and Starting reports whether one reads its files.
+	// Info identifies the process, Ended returns what is closed when that has ended, and
+	// Starting reports whether one reads its files.
 	Info() (haproxy.Info, error)
+	Ended(pid int) <-chan struct{}
 	Starting() bool
 	// Apply takes steps in order and calls done for each that HAProxy has taken. Pace
 	// says how: gently beside traffic, and for commands of so many bytes.

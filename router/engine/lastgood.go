@@ -131,6 +131,11 @@ func (e *Engine) noteLastGood() {
 	}
 }
 
+// lastGoodDue returns in how long they are to be written, if they are.
+func (e *Engine) lastGoodDue(now time.Time) (time.Duration, bool) {
+	return max(e.lastGood.next.Sub(now), 0), e.lastGood.due && e.pid != 0
+}
+
 // saveLastGood keeps the last good versions for the next process of the router.
 func (e *Engine) saveLastGood() {
 	if full := e.lastGood.newlyFull(); len(full) > 0 {

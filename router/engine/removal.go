@@ -74,7 +74,7 @@ func (r *removals) overtake(scope *plan.Scope, want *plan.State) {
 
 // remove tries the removals that are due and returns when to look again.
 func (e *Engine) remove() time.Duration {
-	began, next := time.Now(), processCheck
+	began, next := time.Now(), watchedCheck
 	if wait, due := e.refresh.in(began); due {
 		next = min(next, wait)
 	}

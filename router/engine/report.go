@@ -62,6 +62,11 @@ func (e *Engine) reportPolicies() {
 	e.o.Statuses.PublishPolicies(reports)
 }
 
+// policiesDue returns in how long more may be reported on policies, if that is not now.
+func (e *Engine) policiesDue(now time.Time) (time.Duration, bool) {
+	return e.policiesNext.Sub(now), now.Before(e.policiesNext) && e.pid != 0
+}
+
 // policyClock measures how long changed policies take until HAProxy serves by them.
 type policyClock struct{ since []time.Time }
 

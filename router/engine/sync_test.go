@@ -158,6 +158,38 @@ func TestProcessReplaced(t *testing.T) {
 	})
 }
 
+// TestProcessWatched: the end of a worker is seen at once, so that an idle router need
+// not look often. It is watched once, whatever else goes wrong.
+func TestProcessWatched(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.haproxy.ended = make(chan struct{})
+		b.haproxy.start()
+		b.pass(2 * processCheck)
+		b.put("web", "web.test", "web")
+		looks := b.haproxy.looks
+		b.pass(10 * watchedCheck)
+		if more := b.haproxy.looks - looks; more < 10 || more > 11 {
+			t.Errorf("%d looks at a process that is watched, in 10 times %s", more, watchedCheck)
+		}
+		b.haproxy.refuse = func(plan.Step) string { return "no" }
+		b.put("other", "other.test", "other")
+		b.pass(time.Minute)
+		if b.haproxy.watches != 2 {
+			t.Errorf("two processes are watched %d times", b.haproxy.watches)
+		}
+		b.haproxy.refuse = nil
+		b.haproxy.written = plan.NewState()
+		ended := b.haproxy.ended
+		b.haproxy.ended = nil
+		b.haproxy.start()
+		close(ended)
+		synctest.Wait()
+		if !b.serves("web.test") {
+			t.Error("the process that follows is not brought up to date at once")
+		}
+	})
+}
+
 // TestSettingsReload: other settings are one reload. Refused ones are reported, the
 // process goes on, and they are not tried again until they change.
 func TestSettingsReload(t *testing.T) {

@@ -234,6 +234,10 @@ func ended(pid int) <-chan struct{} {
 	return done
 }
 
+// Ended returns a channel that is closed when the worker with this process number
+// has ended.
+func (r *Runtime) Ended(pid int) <-chan struct{} { return ended(pid) }
+
 // stop asks a master to finish its requests and leave.
 func stop(pid int, grace time.Duration, gone func(time.Duration) bool) error {
 	_ = syscall.Kill(pid, syscall.SIGUSR1)
