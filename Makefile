@@ -8,7 +8,8 @@ TOOLS := $(or $(FAIRLEAD_TOOLS),$(CURDIR)/.tools)
 CLUSTER := go run ./test/cluster/cmd/fairlead-cluster
 export CGO_ENABLED := 0
 # Images, tools and tests are built with the same flags, so that nothing is compiled twice.
-export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+# The tag makes programs that link grpc a quarter smaller.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath -tags=grpcnotrace)
 
 ##@ Use
 

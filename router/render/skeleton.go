@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"text/template"
 	"time"
 
 	"github.com/fairlead/fairlead/router/match"
@@ -45,7 +44,7 @@ var oneParser sync.Mutex
 func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 	oneParser.Lock()
 	defer oneParser.Unlock()
-	tmpl, err := template.New("haproxy.cfg").Parse(templates.Skeleton)
+	skeleton, err := parseForm("haproxy.cfg", templates.Skeleton)
 	if err != nil {
 		return Base{}, fmt.Errorf("parse the HAProxy template: %w", err)
 	}
@@ -57,7 +56,7 @@ func Skeleton(s Settings, l Layout, caps plan.Capabilities) (Base, error) {
 			return err
 		}
 		body.Reset()
-		if err := tmpl.Execute(&body, data); err != nil {
+		if err := skeleton.fill(&body, data); err != nil {
 			return fmt.Errorf("render the HAProxy template: %w", err)
 		}
 		return nil

@@ -36,6 +36,11 @@ const (
 	Tag    = "dev"
 )
 
+// tags leave out of grpc the page with its traces, which no program shows: it may call any
+// method by its name, so that the linker keeps all methods of all packages, a quarter of the
+// program that holds a BGP session.
+const tags = "grpcnotrace"
+
 // image is one image to build.
 type image struct {
 	name string
@@ -162,7 +167,7 @@ func compile(ctx context.Context, tools, root, pkg string, v variant) (string, e
 		target = filepath.Join(tools, "images", "release", v.arch, filepath.Base(pkg))
 		flags += " -buildid= -X github.com/fairlead/fairlead/api/version.release=" + v.version
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", target, pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", flags, "-o", target, pkg)
 	cmd.Dir = root
 	cmd.Env = slices.Concat(os.Environ(), toolset.CompilerEnv(), []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + v.arch})
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -62,7 +62,7 @@ func enter() error {
 	}
 	defer os.RemoveAll(speakers)
 	// Here, where modules can be fetched: the namespace has no way out.
-	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", speakers+"/", "./cmd/speaker", "./cmd/speaker-bgp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", speakers+"/", "./cmd/speaker", "./cmd/speaker-bgp").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the speaker: %w: %s", err, out)
 	}
 	cmd := exec.Command(program, os.Args[1:]...)
