@@ -28,13 +28,14 @@ func (r *release) makeImages(ctx context.Context) error {
 	}
 	for _, image := range r.images {
 		fmt.Fprintln(r.progress, "image", image)
-		digest, bills, err := archive.Layout(ctx, b, r.root, image, r.version, []string{"amd64", "arm64"}, filepath.Join(r.to, r.imageFile(image)))
+		of := archive.Release{Root: r.root, Version: r.version, Arches: []string{"amd64", "arm64"}, Time: r.time}
+		digest, bills, err := archive.Layout(ctx, b, of, image, filepath.Join(r.to, r.imageFile(image)))
 		if err != nil {
 			return err
 		}
 		r.digests = append(r.digests, image+"="+digest.String())
 		for arch, bill := range bills {
-			if err := r.file(fmt.Sprintf("%s-image_%s_linux_%s.cdx.json", image, r.version, arch), bill); err != nil {
+			if err := r.bills(fmt.Sprintf("%s-image_%s_linux_%s", image, r.version, arch), bill); err != nil {
 				return err
 			}
 		}

@@ -3,16 +3,17 @@
 //	go run ./test/release -version v1.2.3 -registry registry.example.com/fairlead dist
 //
 //	PROGRAM_VERSION_OS_ARCH.tar.gz     a static program with its licences and bill of materials
-//	PROGRAM_VERSION_OS_ARCH.cdx.json   the bill of materials (CycloneDX)
+//	PROGRAM_VERSION_OS_ARCH.cdx.json   the bill of materials (CycloneDX 1.6), and as .spdx.json (SPDX 2.3)
 //	IMAGE-image_VERSION.oci.tar        an image for amd64 and arm64, as a layout of OCI; its bills of materials
 //	fairlead-VERSION.tgz               the Helm chart
 //	install.yaml and its like          docs/install.md
 //	fairlead.yaml                      the manifest of the plug-in for krew
 //	SHA256SUMS                         of all these files
+//	provenance.json                    of what, by what and with what they were made (in-toto, SLSA 1.0); names all of them
 //	SHA256SUMS.sig, release.pub        its signature, if FAIRLEAD_SIGNING_KEY has a key (Ed25519, PKCS #8, PEM)
 //
-// Two calls for the same commit, in any folders, give the same bytes: the time of all files is that of the commit, or
-// SOURCE_DATE_EPOCH. With -push it pushes the images of a release that is there.
+// Two calls for the same commit, in any folders, give the same bytes, but for provenance.json, which names the builder: the time of all
+// files is that of the commit, or SOURCE_DATE_EPOCH. test/release/sigstore signs them. With -push it pushes the images of a release that is there.
 package main
 
 import (
@@ -54,6 +55,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&r.version, "version", "", "`version`, such as v1.2.3")
 	flag.StringVar(&r.registry, "registry", "fairlead.dev", "`registry` with path that the images will be in")
 	flag.StringVar(&r.download, "download", "https://github.com/fairlead/fairlead/releases/download", "`URL` below which the files will be, in a folder with the version's name")
+	flag.StringVar(&r.commit, "commit", "", "`commit` that the release is made of; default: that of the clone, which must not have changes")
 	push := flag.Bool("push", false, "push the images in the folder to the registry, and make nothing")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -70,6 +72,10 @@ func run(ctx context.Context) error {
 	if r.time, err = sourceTime(ctx, root); err != nil {
 		return err
 	}
+	if r.commit == "" {
+		r.commit = commitOf(ctx, root)
+	}
+	r.builder = builderFrom(os.Getenv)
 	// A key that cannot be read must not end in a release without a signature.
 	if text := os.Getenv(signingKey); text != "" {
 		if r.key, err = readKey([]byte(text)); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,11 +53,11 @@ func (r *release) program(ctx context.Context, scratch string, t target) error {
 	if err := r.compile(ctx, t, file); err != nil {
 		return err
 	}
-	bill, notices, err := archive.Papers(t.program, r.version, t.arch, file)
+	bills, notices, err := archive.Papers(t.program, r.version, t.arch, file, r.time)
 	if err != nil {
 		return fmt.Errorf("list its parts: %w", err)
 	}
-	if err := r.file(r.name(t)+".cdx.json", bill); err != nil {
+	if err := r.bills(r.name(t), bills); err != nil {
 		return err
 	}
 	return r.pack(r.name(t)+".tar.gz", func(w *packer) error {
@@ -68,6 +69,11 @@ func (r *release) program(ctx context.Context, scratch string, t target) error {
 		}
 		return w.copy(t.binary(), file, 0o755)
 	})
+}
+
+// bills writes the bill of materials of what has a name, in both forms.
+func (r *release) bills(name string, bills archive.Bills) error {
+	return errors.Join(r.file(name+".cdx.json", bills.CycloneDX), r.file(name+".spdx.json", bills.SPDX))
 }
 
 // compile leaves out all that depends on the machine and the folder.

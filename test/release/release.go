@@ -22,8 +22,10 @@ type release struct {
 	to                                string // folder of the files
 	time                              time.Time
 	targets                           []target
-	images                            []string           // to build for both architectures
-	digests                           []string           // IMAGE=DIGEST, once they are built
+	images                            []string // to build for both architectures
+	digests                           []string // IMAGE=DIGEST, once they are built
+	commit                            string   // of the source; empty: not known, or changed
+	builder                           builder
 	key                               ed25519.PrivateKey // none: no signature
 	progress                          io.Writer
 }
@@ -62,6 +64,9 @@ func (r *release) make(ctx context.Context) error {
 	}
 	sums, err := r.sums()
 	if err != nil {
+		return err
+	}
+	if err := r.provenance(sums); err != nil {
 		return err
 	}
 	if r.key == nil {

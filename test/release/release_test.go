@@ -114,7 +114,7 @@ func TestRelease(t *testing.T) {
 	for i, name := range []string{"a", "another/folder"} {
 		r = release{
 			root: filepath.Join(t.TempDir(), name), to: filepath.Join(t.TempDir(), "dist"), version: "v1.2.3", registry: "r.test/f", download: "https://d.test",
-			time: time.Unix(1_800_000_000, 0), key: key, progress: io.Discard,
+			time: time.Unix(1_800_000_000, 0), commit: strings.Repeat("ab", 20), key: key, progress: io.Discard,
 			targets: []target{{"fairlead", runtime.GOOS, runtime.GOARCH}, {plugin, runtime.GOOS, runtime.GOARCH}},
 		}
 		clone(t, r.root)
@@ -137,6 +137,7 @@ func TestRelease(t *testing.T) {
 	}
 	t.Run("chart", func(t *testing.T) { packedChart(t, files["fairlead-1.2.3.tgz"]) })
 	t.Run("krew", func(t *testing.T) { krewManifest(t, files) })
+	t.Run("provenance", func(t *testing.T) { provenanceOf(t, r, files) })
 	t.Run("check", func(t *testing.T) { checked(t, r) })
 	if !bytes.Contains(files["install.yaml"], []byte("image: r.test/f/operator:v1.2.3\n")) {
 		t.Error("install.yaml does not name the images of the version")

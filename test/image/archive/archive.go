@@ -28,7 +28,7 @@ import (
 )
 
 // recipe changes when images must be built again though their programs are the same.
-const recipe = "5"
+const recipe = "6"
 
 // Prefix and Tag make an image's name: fairlead.dev/NAME:dev.
 const (
@@ -209,7 +209,11 @@ func digest(hash io.Writer, program string) error {
 
 func (img image) write(tools string, programs []string, file string) error {
 	here := variant{arch: runtime.GOARCH}
-	built, bill, err := img.assemble(tools, programs, here)
+	built, of, err := img.assemble(tools, programs, here)
+	if err != nil {
+		return err
+	}
+	bill, err := of.cycloneDX(img.component(here))
 	if err != nil {
 		return err
 	}
@@ -229,35 +233,40 @@ func (img image) write(tools string, programs []string, file string) error {
 	return nil
 }
 
-// assemble makes the image and its bill of materials.
-func (img image) assemble(tools string, programs []string, v variant) (v1.Image, []byte, error) {
+// component is the image in its bills of materials.
+func (img image) component(v variant) cdx.Component {
+	return cdx.Component{Type: cdx.ComponentTypeContainer, Name: Prefix + img.name, Version: v.tag()}
+}
+
+// assemble makes the image, and says what it is made of.
+func (img image) assemble(tools string, programs []string, v variant) (v1.Image, parts, error) {
 	var layers []v1.Layer
 	of := parts{programs: programs, arch: v.arch}
 	if img.haproxy {
 		files, err := closure(v.root(tools))
 		if err != nil {
-			return nil, nil, err
+			return nil, parts{}, err
 		}
 		if of.packages, err = packagesOf(filepath.Dir(v.root(tools)), files); err != nil {
-			return nil, nil, err
+			return nil, parts{}, err
 		}
 		layer, err := newLayer(func(l *layerWriter) { l.files(files) })
 		if err != nil {
-			return nil, nil, err
+			return nil, parts{}, err
 		}
 		layers = append(layers, layer)
 	}
-	bill, err := of.bill(cdx.Component{Type: cdx.ComponentTypeContainer, Name: Prefix + img.name, Version: v.tag()})
+	bill, err := of.cycloneDX(img.component(v))
 	if err != nil {
-		return nil, nil, err
+		return nil, parts{}, err
 	}
 	layer, err := img.top(of, v.root(tools), bill)
 	if err != nil {
-		return nil, nil, err
+		return nil, parts{}, err
 	}
 	built, err := mutate.AppendLayers(empty.Image, append(layers, layer)...)
 	if err != nil {
-		return nil, nil, fmt.Errorf("assemble: %w", err)
+		return nil, parts{}, fmt.Errorf("assemble: %w", err)
 	}
 	built, err = configure(built, &v1.ConfigFile{
 		OS: "linux", Architecture: v.arch, RootFS: v1.RootFS{Type: "layers"},
@@ -266,7 +275,7 @@ func (img image) assemble(tools string, programs []string, v variant) (v1.Image,
 			Env: []string{"PATH=/usr/sbin:/usr/bin"}, Labels: img.labels(v),
 		},
 	})
-	return built, bill, err
+	return built, of, err
 }
 
 // labels say what a release's image is; one of development has none, so that it depends on its content only.
@@ -289,6 +298,7 @@ func (img image) top(of parts, root string, bill []byte) (v1.Layer, error) {
 	}
 	return newLayer(func(l *layerWriter) {
 		l.base(img, of.programs)
+		l.status(of)
 		l.dir("usr/share", 0o755)
 		l.dir("usr/share/doc", 0o755)
 		l.file("usr/share/doc/"+img.name+".cdx.json", bill)

@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
@@ -57,14 +58,20 @@ func packagesOf(home string, files map[string]string) ([]toolset.Package, error)
 	return used, nil
 }
 
+// Bills are the bill of materials of one thing, in both of the forms that scanners and registries read.
+type Bills struct {
+	CycloneDX []byte // 1.6, JSON
+	SPDX      []byte // 2.3, JSON
+}
+
 // Papers are what a program is passed on with, outside of an image: its bill of materials, and the licences of its modules.
-func Papers(name, version, arch, program string) (bill, notices []byte, err error) {
+func Papers(name, version, arch, program string, at time.Time) (bills Bills, notices []byte, err error) {
 	parts := parts{programs: []string{program}, arch: arch}
-	if bill, err = parts.bill(cdx.Component{Type: cdx.ComponentTypeApplication, Name: name, Version: version}); err != nil {
-		return nil, nil, err
+	if bills, err = parts.bills(cdx.Component{Type: cdx.ComponentTypeApplication, Name: name, Version: version}, at); err != nil {
+		return Bills{}, nil, err
 	}
 	notices, err = parts.notices("")
-	return bill, notices, err
+	return bills, notices, err
 }
 
 // parts are what something is made of.
@@ -74,33 +81,57 @@ type parts struct {
 	arch     string // of the packages
 }
 
-// bill is the bill of materials of a component (CycloneDX, JSON): the Go modules that
-// the programs say they are built of, and the Debian packages. It depends on
-// their content only.
-func (p parts) bill(of cdx.Component) ([]byte, error) {
+// bills are the bill of materials of a component in both forms.
+func (p parts) bills(of cdx.Component, at time.Time) (Bills, error) {
+	cyclone, err := p.cycloneDX(of)
+	if err != nil {
+		return Bills{}, err
+	}
+	spdx, err := p.spdx(of, at)
+	return Bills{CycloneDX: cyclone, SPDX: spdx}, err
+}
+
+// part is one line of a bill of materials.
+type part struct {
+	name, version string
+	url           string // of the package (purl): what scanners compare
+	sum           string // of the Go module (go.sum); empty for others
+}
+
+// list returns the parts: Go's library, the Go modules that the programs say they are built of, and the Debian packages.
+func (p parts) list() ([]part, error) {
 	modules, err := modulesOf(p.programs)
 	if err != nil {
 		return nil, err
 	}
-	components := []cdx.Component{{
-		Type: cdx.ComponentTypeLibrary, Name: "std", Version: runtime.Version(), PackageURL: "pkg:golang/std@" + strings.TrimPrefix(runtime.Version(), "go"),
-	}}
+	// "stdlib" is what scanners and vulnerability databases call it.
+	all := []part{{name: "stdlib", version: runtime.Version(), url: "pkg:golang/stdlib@" + strings.TrimPrefix(runtime.Version(), "go")}}
 	for _, m := range modules {
-		components = append(components, cdx.Component{
-			Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: "pkg:golang/" + m.Path + "@" + url.PathEscape(m.Version),
-		})
+		all = append(all, part{name: m.Path, version: m.Version, url: "pkg:golang/" + m.Path + "@" + url.PathEscape(m.Version), sum: m.Sum})
 	}
 	for _, deb := range p.packages {
-		components = append(components, cdx.Component{
-			Type: cdx.ComponentTypeLibrary, Name: deb.Name, Version: deb.Version,
-			PackageURL: "pkg:deb/debian/" + deb.Name + "@" + url.PathEscape(deb.Version) + "?arch=" + p.arch,
+		all = append(all, part{
+			name: deb.Name, version: deb.Version, url: "pkg:deb/debian/" + deb.Name + "@" + url.PathEscape(deb.Version) + "?arch=" + p.arch,
 		})
+	}
+	return all, nil
+}
+
+// cycloneDX is the bill of materials of a component. It depends on the content of the parts only.
+func (p parts) cycloneDX(of cdx.Component) ([]byte, error) {
+	all, err := p.list()
+	if err != nil {
+		return nil, err
+	}
+	var components []cdx.Component
+	for _, one := range all {
+		components = append(components, cdx.Component{Type: cdx.ComponentTypeLibrary, Name: one.name, Version: one.version, PackageURL: one.url})
 	}
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{Component: &of}
 	bom.Components = &components
 	var out bytes.Buffer
-	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
+	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
 		return nil, fmt.Errorf("write the bill of materials: %w", err)
 	}
 	return out.Bytes(), nil

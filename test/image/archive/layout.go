@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -18,33 +19,45 @@ import (
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
+// Release is what images of one release have in common.
+type Release struct {
+	Root, Version string // folder of the source
+	Arches        []string
+	Time          time.Time // of the commit
+}
+
 // Layout writes an image of a release, for several architectures, as an archive of an OCI layout, which "skopeo copy --all
 // oci-archive:FILE" and "ctr images import FILE" read. It returns the digest of the image's index, which is its digest in
-// every registry, and the bill of materials for each architecture.
-func Layout(ctx context.Context, b *toolset.Builder, root, name, version string, arches []string, file string) (v1.Hash, map[string][]byte, error) {
+// every registry, and the bills of materials for each architecture, which have the time of the release.
+func Layout(ctx context.Context, b *toolset.Builder, r Release, name, file string) (v1.Hash, map[string]Bills, error) {
 	at := slices.IndexFunc(images(), func(img image) bool { return img.name == name })
 	if at < 0 {
 		return v1.Hash{}, nil, fmt.Errorf("unknown image %q", name)
 	}
 	img := images()[at]
-	bills := map[string][]byte{}
+	bills := map[string]Bills{}
 	index := v1.ImageIndex(empty.Index)
-	for _, arch := range arches {
-		v := variant{arch: arch, version: version}
+	for _, arch := range r.Arches {
+		v := variant{arch: arch, version: r.Version}
 		if img.haproxy {
 			if err := b.HAProxyFor(ctx, arch); err != nil {
 				return v1.Hash{}, nil, fmt.Errorf("HAProxy for %s: %w", arch, err)
 			}
 		}
-		programs, err := img.programs(ctx, b.Dir(), root, v)
+		programs, err := img.programs(ctx, b.Dir(), r.Root, v)
 		if err != nil {
 			return v1.Hash{}, nil, fmt.Errorf("image %s for %s: %w", name, arch, err)
 		}
-		built, bill, err := img.assemble(b.Dir(), programs, v)
+		built, of, err := img.assemble(b.Dir(), programs, v)
+		if err == nil {
+			err = of.complete()
+		}
+		if err == nil {
+			bills[arch], err = of.bills(img.component(v), r.Time)
+		}
 		if err != nil {
 			return v1.Hash{}, nil, fmt.Errorf("image %s for %s: %w", name, arch, err)
 		}
-		bills[arch] = bill
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
 			Add: built, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
 		})
@@ -53,7 +66,7 @@ func Layout(ctx context.Context, b *toolset.Builder, root, name, version string,
 	if err != nil {
 		return v1.Hash{}, nil, fmt.Errorf("compute the digest of %s: %w", name, err)
 	}
-	if err := writeLayout(index, version, file); err != nil {
+	if err := writeLayout(index, r.Version, file); err != nil {
 		return v1.Hash{}, nil, fmt.Errorf("write %s: %w", file, err)
 	}
 	return digest, bills, nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -37,11 +38,11 @@ func TestLayout(t *testing.T) {
 	var digests [2]v1.Hash
 	for i := range packed {
 		file := filepath.Join(t.TempDir(), "pause.tar")
-		digest, bills, err := Layout(t.Context(), b, root, "pause", "v1.2.3", []string{"amd64", "arm64"}, file)
+		digest, bills, err := Layout(t.Context(), b, Release{Root: root, Version: "v1.2.3", Arches: []string{"amd64", "arm64"}, Time: time.Unix(1_800_000_000, 0)}, "pause", file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(bills) != 2 || !bytes.Contains(bills["arm64"], []byte(`"v1.2.3"`)) {
+		if len(bills) != 2 || !bytes.Contains(bills["arm64"].CycloneDX, []byte(`"v1.2.3"`)) || !bytes.Contains(bills["arm64"].SPDX, []byte(`"v1.2.3"`)) {
 			t.Errorf("bills of materials: %q", bills)
 		}
 		digests[i] = digest

@@ -231,6 +231,9 @@ const PackagesFile = "packages.json"
 // Package is a Debian package that HAProxy was unpacked with.
 type Package struct {
 	Name, Version string
+	// Source and SourceVersion are the package's source, by which Debian publishes vulnerabilities. Lists of older versions
+	// of this program lack them.
+	Source, SourceVersion string
 	// Files are the regular files, by their paths below the root.
 	Files []string
 }
@@ -239,12 +242,15 @@ type Package struct {
 func (b *Builder) contents(ctx context.Context, files []string) ([]byte, error) {
 	var packages []Package
 	for _, file := range files {
-		out, err := b.run(ctx, command{args: []string{"dpkg-deb", "-W", "--showformat=${Package} ${Version}", file}})
+		out, err := b.run(ctx, command{args: []string{"dpkg-deb", "-W", "--showformat=${Package} ${Version} ${source:Package} ${source:Version}", file}})
 		if err != nil {
 			return nil, err
 		}
-		p := Package{}
-		p.Name, p.Version, _ = strings.Cut(strings.TrimSpace(out), " ")
+		fields := strings.Fields(out)
+		if len(fields) != 4 {
+			return nil, fmt.Errorf("read %s: dpkg-deb says %q", file, out)
+		}
+		p := Package{Name: fields[0], Version: fields[1], Source: fields[2], SourceVersion: fields[3]}
 		if out, err = b.run(ctx, command{args: []string{"dpkg-deb", "-c", file}}); err != nil {
 			return nil, err
 		}
