@@ -56,6 +56,10 @@ unit: ## Tests that need neither root nor Kubernetes
 	go run ./test/tools haproxy
 	go run ./test/runner -short
 
+.PHONY: test-signatures
+test-signatures: ## Test how releases are signed and verified, with throw-away keys (compiles Sigstore's modules)
+	go test -count=1 -timeout 15m ./test/release -run TestSigstore -args -full
+
 .PHONY: e2e
 e2e: tools images ## All tests on a cluster (root)
 	go test -count=1 -v -timeout 40m ./test/e2e/... ./test/demo
@@ -135,6 +139,20 @@ release: ## Make all that is published of VERSION=1.2.3 in dist: programs, image
 .PHONY: release-push
 release-push: ## Push the images in dist to REGISTRY, as VERSION
 	go run ./test/release -push -version "$$VERSION" $${REGISTRY:+-registry "$$REGISTRY"} dist
+
+.PHONY: release-sign
+release-sign: ## Sign what is in dist with the key in FAIRLEAD_SIGNING_KEY, or KEYLESS=1 as a workflow of GitHub Actions
+	cd test/release/sigstore && go run . sign $(if $(KEYLESS),-keyless) -version "$$VERSION" $${REGISTRY:+-registry "$$REGISTRY"} "$(CURDIR)/dist"
+
+.PHONY: release-attach
+release-attach: ## Attach signatures, provenance and bills of materials in dist to the images in REGISTRY, which release-push pushed
+	cd test/release/sigstore && go run . attach -version "$$VERSION" $${REGISTRY:+-registry "$$REGISTRY"} "$(CURDIR)/dist"
+
+.PHONY: verify-release
+verify-release: ## Check the release VERSION in dist: all signatures, then build it again and compare; KEY=file: by a key; PUSHED=1: what REGISTRY has, too
+	key=$${KEY:+$$(realpath "$$KEY")}; cd test/release/sigstore && go run . verify $${key:+-key "$$key"} $(if $(PUSHED),-pushed) -version "$$VERSION" $${REGISTRY:+-registry "$$REGISTRY"} "$(CURDIR)/dist"
+	rm -rf $(TOOLS)/verify-release
+	go run ./test/release -compare dist -version "$$VERSION" $${REGISTRY:+-registry "$$REGISTRY"} $(TOOLS)/verify-release
 
 ##@ Make
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,7 +59,7 @@ func (r *release) krew() error {
 			return fmt.Errorf("sum an archive: %w", err)
 		}
 		manifest.Spec.Platforms = append(manifest.Spec.Platforms, krewPlatform{
-			URI: r.download + "/" + r.version + "/" + file, SHA256: fmt.Sprintf("%x", sha256.Sum256(content)), Bin: t.binary(),
+			URI: r.download + "/" + r.version + "/" + file, SHA256: sumOf(content), Bin: t.binary(),
 			Selector: krewSelector{MatchLabels: map[string]string{"os": t.os, "arch": t.arch}},
 		})
 	}

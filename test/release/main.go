@@ -56,6 +56,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&r.registry, "registry", "fairlead.dev", "`registry` with path that the images will be in")
 	flag.StringVar(&r.download, "download", "https://github.com/fairlead/fairlead/releases/download", "`URL` below which the files will be, in a folder with the version's name")
 	flag.StringVar(&r.commit, "commit", "", "`commit` that the release is made of; default: that of the clone, which must not have changes")
+	compare := flag.String("compare", "", "make the release and compare it with the one in this `folder`")
 	push := flag.Bool("push", false, "push the images in the folder to the registry, and make nothing")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -82,7 +83,10 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("read the key in %s: %w", signingKey, err)
 		}
 	}
-	return r.make(ctx)
+	if err := r.make(ctx); err != nil || *compare == "" {
+		return err
+	}
+	return compared(*compare, r.to, r.progress)
 }
 
 // versionForm is a version of SemVer without metadata of the build, which tags of images cannot have.
@@ -93,7 +97,7 @@ var versionForm = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)
 func sourceTime(ctx context.Context, root string) (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
-		cmd := exec.CommandContext(ctx, "git", "log", "-1", "--format=%ct")
+		cmd := exec.CommandContext(ctx, "git", "-c", safe, "log", "-1", "--format=%ct")
 		cmd.Dir = root
 		out, err := cmd.Output()
 		if err != nil {

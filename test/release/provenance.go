@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -64,10 +63,13 @@ func builderFrom(getenv func(string) string) builder {
 	}
 }
 
+// safe has Git read a clone of another user: in a container of GitHub Actions, the clone is the host's.
+const safe = "safe.directory=*"
+
 // commitOf returns the commit of a clone without changes; else nothing, because the commit would not be what was built.
 func commitOf(ctx context.Context, root string) string {
 	git := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-c", safe}, args...)...)
 		cmd.Dir = root
 		out, err := cmd.Output()
 		return strings.TrimSpace(string(out)), err
@@ -85,7 +87,7 @@ func commitOf(ctx context.Context, root string) string {
 // provenance writes of what, by what and with which parameters the release was made. It names all files by their sums, the sums
 // themselves, and the images by the digests that they have in every registry.
 func (r *release) provenance(sums []byte) error {
-	subjects := []resource{{Name: "SHA256SUMS", Digest: map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(sums))}}}
+	subjects := []resource{{Name: "SHA256SUMS", Digest: map[string]string{"sha256": sumOf(sums)}}}
 	for line := range bytes.Lines(sums) {
 		sum, name, found := strings.Cut(strings.TrimSuffix(string(line), "\n"), "  ")
 		if !found {

@@ -24,7 +24,7 @@ func (r *release) sums() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sum the files: %w", err)
 		}
-		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), entry.Name())
+		fmt.Fprintf(&sums, "%s  %s\n", sumOf(content), entry.Name())
 	}
 	return sums.Bytes(), r.file("SHA256SUMS", sums.Bytes())
 }
@@ -57,3 +57,6 @@ func readKey(text []byte) (ed25519.PrivateKey, error) {
 	}
 	return key, nil
 }
+
+// sumOf is the sum of a content, as SHA256SUMS has it.
+func sumOf(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
