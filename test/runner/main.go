@@ -1,8 +1,8 @@
 // Command runner runs the project's tests and reports them so that nothing hides: a line per package, the output of what
 // failed, and at the end what was skipped, with its reason, and what failed once more.
 //
-// First come most packages, several at a time (see stages), then those that measure what clients of a cluster see, and at last
-// those that put load on the machine.
+// First come most packages, several at a time (see stages), then those that look at what clients of a cluster see, two clusters at a
+// time, and at last those that put load on the machine.
 //
 // A few failed tests are run once more, each alone, and what passes then is reported as unstable: see
 // docs/decisions/unstable-tests.md.
@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/fairlead/fairlead/test/full"
@@ -80,11 +81,11 @@ func run(ctx context.Context, o *options) error {
 	}
 	var failed error
 	for _, s := range stages(names, runtime.NumCPU()) {
-		args := append(slices.Clone(flags), "-p", strconv.Itoa(s.atATime))
+		args := slices.Clone(flags)
 		if s.fresh && !o.short {
 			args = append(args, "-count", "1")
 		}
-		failed = errors.Join(failed, r.test(ctx, args, s.packages))
+		failed = errors.Join(failed, r.stage(ctx, args, s.lanes))
 	}
 	if failed != nil && !o.once && !errors.Is(failed, errUnnamed) {
 		failed = r.again(ctx, append(flags, "-count", "1"))
@@ -96,8 +97,21 @@ func run(ctx context.Context, o *options) error {
 // errUnnamed says that go test failed although no test did.
 var errUnnamed = errors.New("no failed test is known")
 
+// stage tests packages in lanes, all at the same time.
+func (r *report) stage(ctx context.Context, flags []string, lanes []lane) error {
+	ends := make([]error, len(lanes))
+	var running sync.WaitGroup
+	for i, l := range lanes {
+		if len(l.packages) == 0 {
+			continue // go test would test this one
+		}
+		running.Go(func() { ends[i] = r.test(ctx, append(slices.Clone(flags), "-p", strconv.Itoa(l.atATime)), l.packages) })
+	}
+	running.Wait()
+	return errors.Join(ends...)
+}
+
 func (r *report) test(ctx context.Context, flags, packages []string) error {
-	before := len(r.failed)
 	args := slices.Concat([]string{"test", "-json"}, flags)
 	for _, pkg := range packages {
 		args = append(args, "./"+pkg)
@@ -111,12 +125,12 @@ func (r *report) test(ctx context.Context, flags, packages []string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("run go test: %w", err)
 	}
-	r.read(stdout)
+	named := r.read(stdout)
 	err = cmd.Wait()
 	switch {
 	case err == nil:
 		return nil
-	case len(r.failed) == before:
+	case named == 0:
 		return fmt.Errorf("go test: %w: %w", err, errUnnamed)
 	}
 	return fmt.Errorf("go test: %w", err)
@@ -143,18 +157,28 @@ func (r *report) again(ctx context.Context, flags []string) error {
 	return nil
 }
 
-func (r *report) read(in io.Reader) {
+// read takes the events of a go test and returns how many failures they name. Those of other lanes come at the same time.
+func (r *report) read(in io.Reader) (named int) {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
-		var e event
-		if json.Unmarshal(line, &e) == nil {
-			r.take(e)
-		} else if len(line) > 0 {
-			fmt.Fprint(r.out, string(line))
-		}
+		named += r.line(line)
 		if err != nil {
-			return
+			return named
 		}
 	}
+}
+
+// line takes a line of a go test's output, and returns how many failures it names.
+func (r *report) line(line []byte) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := len(r.failed)
+	var e event
+	if json.Unmarshal(line, &e) == nil {
+		r.take(e)
+	} else if len(line) > 0 {
+		fmt.Fprint(r.out, string(line))
+	}
+	return len(r.failed) - before
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -25,6 +26,7 @@ const excerptLines = 12
 
 // report collects what the tests say. A test that neither failed nor skipped leaves nothing.
 type report struct {
+	mu      sync.Mutex // guards what the lanes of a stage share: all but start
 	out     io.Writer
 	start   time.Time
 	running map[string]map[string][]string // by package and test: the output of what has not ended

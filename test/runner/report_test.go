@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -49,6 +51,35 @@ func TestReport(t *testing.T) {
 				rest = after
 			}
 		})
+	}
+}
+
+// TestReadLanes holds that lanes that end at the same time each know how many failures are theirs, and that none is lost.
+func TestReadLanes(t *testing.T) {
+	var out strings.Builder
+	r := newReport(&out)
+	const lanes, tests = 4, 200
+	named := make([]int, lanes)
+	var running sync.WaitGroup
+	for lane := range lanes {
+		running.Go(func() {
+			var events strings.Builder
+			for i := range tests {
+				for _, action := range []string{"run", []string{"pass", "fail"}[min(i%4, 1)]} { // three of four
+					fmt.Fprintf(&events, `{"Action":%q,"Package":"github.com/fairlead/fairlead/p%d","Test":"Test%d"}`+"\n", action, lane, i)
+				}
+			}
+			named[lane] = r.read(strings.NewReader(events.String()))
+		})
+	}
+	running.Wait()
+	for _, n := range named {
+		if n != tests*3/4 {
+			t.Errorf("%v failures, want %d of each lane", named, tests*3/4)
+		}
+	}
+	if len(r.failed) != lanes*tests*3/4 || r.passed != lanes*tests/4 {
+		t.Errorf("%d failed, %d passed", len(r.failed), r.passed)
 	}
 }
 
