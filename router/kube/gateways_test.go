@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,22 +20,20 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-func (e *env) installGateways(t *testing.T) {
+// installGateways makes kinds of the Gateway API known: those that a router needs to read any, and more.
+func (e *env) installGateways(t *testing.T, more ...string) {
 	t.Helper()
-	for _, kind := range []string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes", "referencegrants"} {
-		e.installGatewayKind(t, kind)
-	}
+	e.installGatewayKinds(t, append([]string{"gatewayclasses", "gateways", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes", "referencegrants"}, more...)...)
 }
 
-// installGatewayKind makes one more kind of the Gateway API known.
-func (e *env) installGatewayKind(t *testing.T, kind string) {
+// installGatewayKinds makes kinds of the Gateway API known, by their plurals.
+func (e *env) installGatewayKinds(t *testing.T, plurals ...string) {
 	t.Helper()
-	if err := e.server.Apply(t.Context(), filepath.Join("..", "..", "config", "gateway", "gateway.networking.k8s.io_"+kind+".yaml")); err != nil {
-		t.Fatal(err)
+	var kinds []string
+	for _, plural := range plurals {
+		kinds = append(kinds, plural+".gateway.networking.k8s.io")
 	}
-	if _, err := e.server.Kubectl(t.Context(), "wait", "--for=condition=Established", "--timeout=20s", "crd/"+kind+".gateway.networking.k8s.io"); err != nil {
-		t.Fatal(err)
-	}
+	e.installCRDs(t, "gateway", kinds...)
 }
 
 // create makes an object of the Gateway API from YAML, and returns its key.

@@ -31,7 +31,7 @@ func TestListenerSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	background(t, s.Run)
-	e.installGatewayKind(t, "listenersets")
+	e.installGatewayKinds(t, "listenersets")
 	e.create(t, "gatewayclasses", "kind: GatewayClass\nmetadata: {name: ours}\nspec: {controllerName: "+string(gatewayapi.ControllerName)+"}")
 	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, listeners: [{name: http, port: 80, protocol: HTTP}], allowedListeners: {namespaces: {from: Selector, selector: {matchLabels: {team: a}}}}}")
 	set := e.create(t, "listenersets", "kind: ListenerSet\nmetadata: {namespace: team, name: set}\nspec: {parentRef: {name: ours, namespace: shop}, listeners: [{name: high, port: 81, protocol: HTTP}]}")
@@ -155,7 +155,7 @@ func TestSetsInCrowd(t *testing.T) {
 	e.installGateways(t)
 	w, _ := e.watcher(t, Options{Namespace: "shop"})
 	changesUntil(t, w, "the first state", all)
-	e.installGatewayKind(t, "listenersets")
+	e.installGatewayKinds(t, "listenersets")
 	e.create(t, "gatewayclasses", "kind: GatewayClass\nmetadata: {name: ours}\nspec: {controllerName: "+string(gatewayapi.ControllerName)+"}")
 	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, listeners: [{name: http, port: 80, protocol: HTTP}], allowedListeners: {namespaces: {from: Same}}}")
 	create := func(name, host string) model.Object {

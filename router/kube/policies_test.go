@@ -39,8 +39,7 @@ func (e *env) readPolicy(t *testing.T, namespace, name string) *v1alpha1.RoutePo
 
 func (e *env) installPolicies(t *testing.T) {
 	t.Helper()
-	e.installCRD(t, "fairlead.dev_routepolicies.yaml", "routepolicies.fairlead.dev")
-	e.installCRD(t, "fairlead.dev_clusterroutepolicies.yaml", "clusterroutepolicies.fairlead.dev")
+	e.installCRDs(t, "crd", "routepolicies.fairlead.dev", "clusterroutepolicies.fairlead.dev")
 }
 
 // TestPolicies: a router starts without the kinds of policies, and reads them as soon

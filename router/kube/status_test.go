@@ -22,7 +22,7 @@ import (
 func TestStatusWriter(t *testing.T) {
 	t.Parallel()
 	e := startEnv(t)
-	e.installCRD(t, "operator.openshift.io_ingresscontrollers.yaml", "ingresscontrollers.operator.openshift.io")
+	e.installCRDs(t, "crd", "ingresscontrollers.operator.openshift.io")
 	e.namespace(t, "routers", nil)
 	t.Run("writes make no work", e.testWrites)
 	t.Run("one of two replicas writes", e.testReplicas)

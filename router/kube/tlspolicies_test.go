@@ -30,7 +30,7 @@ func TestBackendTLSPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	background(t, s.Run)
-	e.installGatewayKind(t, "backendtlspolicies")
+	e.installGatewayKinds(t, "backendtlspolicies")
 	e.create(t, "gatewayclasses", "kind: GatewayClass\nmetadata: {name: ours}\nspec: {controllerName: "+string(gatewayapi.ControllerName)+"}")
 	gw := e.create(t, "gateways", "kind: Gateway\nmetadata: {namespace: shop, name: ours}\nspec: {gatewayClassName: ours, listeners: [{name: http, port: 80, protocol: HTTP}]}")
 	route := e.create(t, "httproutes", "kind: HTTPRoute\nmetadata: {namespace: shop, name: web}\nspec: {parentRefs: [{name: ours}], rules: [{}]}")

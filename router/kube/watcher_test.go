@@ -53,7 +53,7 @@ func (e *env) testControllerAppears(t *testing.T) {
 	if w.IngressController() != nil || w.Route(web) == nil {
 		t.Errorf("without an IngressController: got %v, route %v", w.IngressController(), w.Route(web))
 	}
-	e.installCRD(t, "operator.openshift.io_ingresscontrollers.yaml", "ingresscontrollers.operator.openshift.io")
+	e.installCRDs(t, "crd", "ingresscontrollers.operator.openshift.io")
 	e.controller(t, "operator", "late", operatorv1.IngressControllerSpec{
 		RouteSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"type": "public"}},
 	})
