@@ -8,6 +8,7 @@
 //	fairlead-VERSION.tgz               the Helm chart
 //	install.yaml and its like          docs/install.md
 //	fairlead.yaml                      the manifest of the plug-in for krew
+//	kubectl-fairlead.rb                the formula of the plug-in for Homebrew
 //	SHA256SUMS                         of all these files
 //	provenance.json                    of what, by what and with what they were made (in-toto, SLSA 1.0); names all of them
 //	SHA256SUMS.sig, release.pub        its signature, if FAIRLEAD_SIGNING_KEY has a key (Ed25519, PKCS #8, PEM)

@@ -62,6 +62,9 @@ func (r *release) make(ctx context.Context) error {
 	if err := r.krew(); err != nil {
 		return err
 	}
+	if err := r.homebrew(); err != nil {
+		return err
+	}
 	sums, err := r.sums()
 	if err != nil {
 		return err

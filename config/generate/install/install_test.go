@@ -39,7 +39,7 @@ func files(t *testing.T, s settings) (folder string, texts map[string]string) {
 			t.Fatal(err)
 		}
 		read[i] = map[string]string{}
-		for _, name := range []string{"install.yaml", "install-compat.yaml", "uninstall.yaml", "uninstall-crds.yaml"} {
+		for _, name := range []string{"install.yaml", "install-compat.yaml", "install-kind.yaml", "kind-cluster.yaml", "uninstall.yaml", "uninstall-crds.yaml"} {
 			text, err := os.ReadFile(filepath.Join(folder, name))
 			if err != nil {
 				t.Fatal(err)

@@ -2,6 +2,8 @@
 //
 //	install.yaml           all of Fairlead
 //	install-compat.yaml    the same without MutatingAdmissionPolicies, for Kubernetes before 1.36
+//	install-kind.yaml      the same for a cluster of kind, with an IngressController on the ports of its node
+//	kind-cluster.yaml      the cluster that it is for
 //	uninstall.yaml         names all objects of them that hold nothing of users
 //	uninstall-crds.yaml    names the kinds and namespaces, with which users' objects go
 //
@@ -88,6 +90,10 @@ func (s *settings) run(to string) error {
 	if err != nil {
 		return err
 	}
+	kind, err := s.build("config/kind")
+	if err != nil {
+		return err
+	}
 	removed, err := s.build("config/uninstall")
 	if err != nil {
 		return err
@@ -103,6 +109,7 @@ func (s *settings) run(to string) error {
 	}{
 		"install.yaml":        {installHead, s.whole, all},
 		"install-compat.yaml": {compatHead, s.whole, compat},
+		"install-kind.yaml":   {kindHead, s.whole, kind},
 		"uninstall.yaml":      {uninstallHead, named, removed},
 		"uninstall-crds.yaml": {kindsHead, named, slices.DeleteFunc(slices.Clone(all), func(r *resource.Resource) bool { return !holds(r) })},
 	} {
@@ -115,6 +122,13 @@ func (s *settings) run(to string) error {
 			return fmt.Errorf("write a manifest: %w", err)
 		}
 	}
+	cluster, err := os.ReadFile(filepath.Join(s.root, "config/kind/cluster.yaml"))
+	if err != nil {
+		return fmt.Errorf("read the cluster of kind: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(to, "kind-cluster.yaml"), bytes.ReplaceAll(cluster, []byte("config/kind/cluster.yaml"), []byte("kind-cluster.yaml")), 0o644); err != nil {
+		return fmt.Errorf("write the cluster of kind: %w", err)
+	}
 	return nil
 }
 
@@ -124,6 +138,10 @@ const (
 `
 	compatHead = `# Fairlead VERSION, for Kubernetes 1.30 to 1.35: kubectl apply --server-side -f install-compat.yaml
 # Set DOMAIN of the Deployment ingress-operator before the first installation. To remove it: uninstall.yaml
+`
+	kindHead = `# Fairlead VERSION, for a cluster of kind that was made with kind-cluster.yaml. The last object is taken once its kind is:
+#
+#   until kubectl apply --server-side -f install-kind.yaml; do sleep 2; done
 `
 	uninstallHead = `# Removes Fairlead VERSION, and keeps Routes, policies, IngressControllers, address pools, their kinds and namespaces:
 #
@@ -155,6 +173,9 @@ func rank(r *resource.Resource) int {
 	order := []string{"Namespace", "CustomResourceDefinition"}
 	if at := slices.Index(order, r.GetKind()); at >= 0 {
 		return at
+	}
+	if r.GetKind() == "IngressController" {
+		return len(order) + 1
 	}
 	return len(order)
 }

@@ -61,26 +61,34 @@ func (d dist) attach(ctx context.Context, out io.Writer) error {
 			return fmt.Errorf("the image %s of the folder is not in the registry (make release-push): %w", one, err)
 		}
 		for _, a := range image.attestations {
-			text, err := os.ReadFile(d.path(a.file))
-			if err != nil {
-				return fmt.Errorf("read an attestation (make release-sign): %w", err)
-			}
-			notes := map[string]string{"dev.sigstore.bundle.content": "dsse-envelope", "dev.sigstore.bundle.predicateType": a.kind}
-			if err := put(ctx, repository, a.of, bundleType, text, notes); err != nil {
-				return fmt.Errorf("attach %s: %w", a.file, err)
-			}
-			plain, found := map[string]string{kindSPDX: "application/spdx+json", kindCycloneDX: "application/vnd.cyclonedx+json"}[a.kind]
-			if !found {
-				continue
-			}
-			if text, err = os.ReadFile(d.path(a.from)); err != nil {
-				return fmt.Errorf("read a bill of materials: %w", err)
-			}
-			if err := put(ctx, repository, a.of, plain, text, nil); err != nil {
-				return fmt.Errorf("attach %s: %w", a.from, err)
+			if err := d.attachOne(ctx, repository, a); err != nil {
+				return err
 			}
 		}
 		fmt.Fprintf(out, "attached %d statements to %s@%s\n", len(image.attestations), repository, image.index.Digest)
+	}
+	return nil
+}
+
+// attachOne attaches an attestation, and the bill of materials that it is about.
+func (d dist) attachOne(ctx context.Context, to name.Repository, a attestation) error {
+	text, err := os.ReadFile(d.path(a.file))
+	if err != nil {
+		return fmt.Errorf("read an attestation (make release-sign): %w", err)
+	}
+	notes := map[string]string{"dev.sigstore.bundle.content": "dsse-envelope", "dev.sigstore.bundle.predicateType": a.kind}
+	if err := put(ctx, to, a.of, bundleType, text, notes); err != nil {
+		return fmt.Errorf("attach %s: %w", a.file, err)
+	}
+	plain, found := map[string]string{kindSPDX: "application/spdx+json", kindCycloneDX: "application/vnd.cyclonedx+json"}[a.kind]
+	if !found {
+		return nil
+	}
+	if text, err = os.ReadFile(d.path(a.from)); err != nil {
+		return fmt.Errorf("read a bill of materials: %w", err)
+	}
+	if err := put(ctx, to, a.of, plain, text, nil); err != nil {
+		return fmt.Errorf("attach %s: %w", a.from, err)
 	}
 	return nil
 }

@@ -178,60 +178,80 @@ func unpack(packed io.Reader, to string) error {
 	}
 }
 
+// signing is a file with a bundle to be, and what it signs.
+type signing struct {
+	bundle  string
+	content sign.Content
+}
+
 // sign writes a bundle beside each file, and the attestations of each image.
 func (d dist) sign(s signer, out io.Writer) error {
-	provenance, err := os.ReadFile(d.path("provenance.json"))
+	files, err := d.signings()
 	if err != nil {
-		return fmt.Errorf("read the provenance (make release): %w", err)
+		return err
 	}
+	attestations, err := d.attestations()
+	if err != nil {
+		return err
+	}
+	all := slices.Concat(files, attestations)
+	for _, one := range all {
+		text, err := s.bundle(one.content)
+		if err != nil {
+			return fmt.Errorf("%s: %w", one.bundle, err)
+		}
+		if err := os.WriteFile(d.path(one.bundle), text, 0o644); err != nil {
+			return fmt.Errorf("write a bundle: %w", err)
+		}
+	}
+	fmt.Fprintf(out, "signed %d files and statements\n", len(all))
+	return nil
+}
+
+// signings are those of the files; that of the provenance has its statement, for all files and images.
+func (d dist) signings() ([]signing, error) {
 	names, err := d.files()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	count := 0
-	write := func(file string, content sign.Content) error {
-		text, err := s.bundle(content)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		count++
-		return os.WriteFile(d.path(file), text, 0o644) //nolint:wrapcheck // it names the file
+	if !slices.Contains(names, "provenance.json") {
+		return nil, errors.New("the folder has no provenance.json (make release)")
 	}
+	var all []signing
 	for _, name := range names {
-		if name == "provenance.json" {
-			continue
-		}
 		content, err := os.ReadFile(d.path(name))
 		if err != nil {
-			return fmt.Errorf("read a file of the release: %w", err)
+			return nil, fmt.Errorf("read a file of the release: %w", err)
 		}
-		if err := write(name+bundleEnd, &sign.PlainData{Data: content}); err != nil {
-			return err
+		if name == "provenance.json" {
+			all = append(all, signing{"provenance" + bundleEnd, &sign.DSSEData{Data: content, PayloadType: inTotoPayload}})
+		} else {
+			all = append(all, signing{name + bundleEnd, &sign.PlainData{Data: content}})
 		}
 	}
-	if err := write("provenance"+bundleEnd, &sign.DSSEData{Data: provenance, PayloadType: inTotoPayload}); err != nil {
-		return err
-	}
+	return all, nil
+}
+
+// attestations are the statements about single images.
+func (d dist) attestations() ([]signing, error) {
+	var all []signing
 	for _, name := range d.images {
 		image, err := d.read(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, a := range image.attestations {
 			if a.kind == kindProvenance {
-				continue // one for all files and images
+				continue
 			}
 			text, err := d.statement(a)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if err := write(a.file, &sign.DSSEData{Data: text, PayloadType: inTotoPayload}); err != nil {
-				return err
-			}
+			all = append(all, signing{a.file, &sign.DSSEData{Data: text, PayloadType: inTotoPayload}})
 		}
 	}
-	fmt.Fprintf(out, "signed %d files and statements\n", count)
-	return nil
+	return all, nil
 }
 
 // statement is what an attestation says.

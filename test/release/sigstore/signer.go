@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -192,8 +193,14 @@ func workflowToken(ctx context.Context) (string, error) {
 	var got struct {
 		Value string `json:"value"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(nil, answer.Body, 1<<20)).Decode(&got); err != nil || answer.StatusCode != http.StatusOK || got.Value == "" {
-		return "", fmt.Errorf("ask for a token of the workflow: the answer is %s (%v)", answer.Status, err)
+	if answer.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("ask for a token of the workflow: the answer is %s", answer.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&got); err != nil {
+		return "", fmt.Errorf("read the token of the workflow: %w", err)
+	}
+	if got.Value == "" {
+		return "", errors.New("ask for a token of the workflow: the answer has none")
 	}
 	return got.Value, nil
 }
