@@ -44,8 +44,8 @@ func TestFill(t *testing.T) {
 func everything(v reflect.Value, next int) int {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			next = everything(v.Field(i), next)
+		for _, inner := range v.Fields() {
+			next = everything(inner, next)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
