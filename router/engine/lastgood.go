@@ -131,9 +131,10 @@ func (e *Engine) noteLastGood() {
 	}
 }
 
-// lastGoodDue returns in how long they are to be written, if they are.
+// lastGoodDue returns in how long they may be written, if that is not now: a turn that waits
+// for a reload does not come to it, and need not come again at once.
 func (e *Engine) lastGoodDue(now time.Time) (time.Duration, bool) {
-	return max(e.lastGood.next.Sub(now), 0), e.lastGood.due && e.pid != 0
+	return e.lastGood.next.Sub(now), e.lastGood.due && e.pid != 0 && now.Before(e.lastGood.next)
 }
 
 // saveLastGood keeps the last good versions for the next process of the router.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,5 +61,19 @@ func TestLastGoodBounded(t *testing.T) {
 	l.due = false
 	if l.set(model.Object{Kind: route.Kind, Namespace: "flood", Name: "r"}, pipeline.Saved{}, false); l.due {
 		t.Error("a route that was not kept is a reason to write the file")
+	}
+}
+
+// TestLastGoodDue: what could have been written already has no turn of its own: a turn that waits
+// for a reload leaves it out, and the next one would begin at once, again and again.
+func TestLastGoodDue(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	e := &Engine{pid: 1, lastGood: lastGood{due: true, next: now.Add(time.Second)}}
+	if wait, due := e.lastGoodDue(now); !due || wait != time.Second {
+		t.Errorf("due %t in %s, a second before it may be written", due, wait)
+	}
+	if _, due := e.lastGoodDue(now.Add(time.Second)); due {
+		t.Error("it may be written, and has a turn of its own")
 	}
 }

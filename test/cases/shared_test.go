@@ -108,8 +108,12 @@ func TestSharedLimits(t *testing.T) {
 	beds := replicaBeds(t, "127.0.71", 2, sharedRoutes())
 	acting(t, beds)
 	const rate, burst = 50, 20
-	load := func(took time.Duration) (admitted, asked, uncounted int64) {
+	// A busy machine may keep all clients waiting for longer than a burst lasts. What a bucket earns then, it loses.
+	const full = burst * time.Second / rate
+	load := func(took time.Duration) (admitted, asked, uncounted int64, lost time.Duration) {
 		var ok, all, unavailable atomic.Int64
+		var mu sync.Mutex
+		answered := time.Now()
 		var running sync.WaitGroup
 		end := time.Now().Add(took)
 		for i := range 8 {
@@ -121,6 +125,10 @@ func TestSharedLimits(t *testing.T) {
 				for time.Now().Before(end) {
 					status := b.ask1("together.rt.test")
 					all.Add(1)
+					mu.Lock()
+					lost += max(time.Since(answered)-full, 0)
+					answered = time.Now()
+					mu.Unlock()
 					switch status {
 					case http.StatusOK:
 						ok.Add(1)
@@ -136,19 +144,19 @@ func TestSharedLimits(t *testing.T) {
 			})
 		}
 		running.Wait()
-		return ok.Load(), all.Load(), unavailable.Load()
+		return ok.Load(), all.Load(), unavailable.Load(), lost
 	}
 	load(time.Second) // takes the bursts
 	began := time.Now()
-	admitted, asked, uncounted := load(4 * time.Second)
+	admitted, asked, uncounted, lost := load(4 * time.Second)
 	most := rate*time.Since(began).Seconds() + burst
-	t.Logf("%d of %d requests admitted, at most %.0f are right; %d could not be counted", admitted, asked, most, uncounted)
+	t.Logf("%d of %d requests admitted, at most %.0f are right; %d could not be counted, and for %s there was room for all", admitted, asked, most, uncounted, lost)
 	if float64(admitted) > most {
 		t.Errorf("%d of %d requests admitted, at most %.0f are right", admitted, asked, most)
 	}
 	// What an owner does not count within milliseconds is refused, as it should be: on a busy machine that
 	// is in the place of requests that it would have admitted.
-	if float64(admitted+uncounted) < 0.8*rate*4 || admitted < rate {
+	if float64(admitted+uncounted) < 0.8*rate*(4*time.Second-lost).Seconds() || admitted < rate {
 		t.Errorf("only %d of %d requests admitted, and %d not counted: %d each second are right", admitted, asked, uncounted, rate)
 	}
 	if beds[0].shared("refused_total", "limit")+beds[1].shared("refused_total", "limit") == 0 {
@@ -165,7 +173,7 @@ func TestSharedLimits(t *testing.T) {
 			}
 		}
 	})
-	admitted, asked, _ = load(5 * time.Second)
+	admitted, asked, _, _ = load(5 * time.Second)
 	stop()
 	most = rate*time.Since(began).Seconds() + burst
 	t.Logf("%d of %d requests admitted while workers were killed, at most %.0f are right", admitted, asked, most)
