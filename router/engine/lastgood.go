@@ -84,7 +84,7 @@ func (l *lastGood) add(namespace string, bytes int) {
 // file returns the text of the file.
 func (l *lastGood) file() []byte {
 	keys := slices.SortedFunc(maps.Keys(l.texts), func(a, b model.Object) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
 	texts := make([][]byte, len(keys))
 	for i, key := range keys {

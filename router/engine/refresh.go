@@ -180,6 +180,7 @@ func (e *Engine) startBare() {
 // took notes that HAProxy has taken a step.
 func (e *Engine) took(s plan.Step) {
 	e.live.Apply(s)
+	e.o.Metrics.traffic.touch(s)
 	if e.taken = append(e.taken, s); len(e.taken) == recordedSteps {
 		e.record()
 	}

@@ -18,6 +18,7 @@ const fresh = time.Second
 // is made, beside the engine.
 type Counters interface {
 	Counters(each func(pid int, reading *traffic.Reading), backends ...string) error
+	Totals(each func(pid int, reading *traffic.Reading)) (known bool, err error)
 }
 
 // trafficMetrics are the metrics of Routes. HAProxy is read when the page is, and before the engine takes away what
@@ -79,17 +80,51 @@ func (t *trafficMetrics) read(age time.Duration) {
 	if time.Since(t.readAt) < age {
 		return
 	}
-	t.locked(func() { t.ledger.Begin(time.Now()) })
-	err := from.Counters(func(pid int, reading *traffic.Reading) {
-		t.locked(func() { t.ledger.Take(pid, reading) })
-	})
-	if err != nil {
+	if err := t.readAll(from); err != nil {
 		return
 	}
 	t.locked(func() {
 		t.readAt = time.Now()
 		t.ledger.End(t.readAt)
 	})
+}
+
+// readAll reads the gauges with the counters only if they have to be: that takes HAProxy three times as long.
+func (t *trafficMetrics) readAll(from Counters) error {
+	take := func(pid int, reading *traffic.Reading) {
+		t.locked(func() { t.ledger.Take(pid, reading) })
+	}
+	begin := func(partial bool) {
+		t.locked(func() { t.ledger.Begin(time.Now(), partial) })
+	}
+	var whole bool
+	t.locked(func() { whole = t.ledger.NeedsWhole(time.Now()) })
+	if !whole {
+		begin(true)
+		known, err := from.Totals(take)
+		if err != nil {
+			return err //nolint:wrapcheck // it is read again with the next page
+		}
+		var ask []string
+		if known {
+			t.locked(func() { ask, known = t.ledger.Ask() })
+		}
+		switch {
+		case known && len(ask) == 0:
+			return nil
+		case known:
+			return from.Counters(take, ask...) //nolint:wrapcheck // as above
+		}
+	}
+	begin(false)
+	return from.Counters(take) //nolint:wrapcheck // as above
+}
+
+// touch says that a step changes the endpoints of a backend.
+func (t *trafficMetrics) touch(s plan.Step) {
+	if backend := plan.Refills(s); backend != "" {
+		t.locked(func() { t.ledger.Touch(backend) })
+	}
 }
 
 // locked uses the ledger.

@@ -16,6 +16,8 @@ type counted struct {
 	pid      int
 	requests uint64
 	single   []string
+	// totals counts the readings without gauges.
+	totals int
 }
 
 func (c *counted) set(requests uint64) { c.pid, c.requests = c.haproxy.pid, requests }
@@ -36,6 +38,14 @@ func (c *counted) Counters(each func(int, *traffic.Reading), backends ...string)
 		}
 	}
 	return nil
+}
+
+func (c *counted) Totals(each func(int, *traffic.Reading)) (bool, error) {
+	c.totals++
+	return true, c.Counters(func(pid int, r *traffic.Reading) {
+		r.Partial = true
+		each(pid, r)
+	})
 }
 
 // total returns the requests of all routes, and of one in series of its own.

@@ -260,7 +260,7 @@ func (s *Snapshot) HostReaches(host string) (out []HostReach) {
 	}
 	slices.SortFunc(claims, func(a, b *model.Claim) int {
 		x, y := a.Listener(), b.Listener()
-		return cmp.Or(cmp.Compare(x, y), trueFirst(moreSpecific(a, b), moreSpecific(b, a)), model.ByAge(a, b), compareKinds(a.Owner, b.Owner), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(cmp.Compare(x, y), trueFirst(moreSpecific(a, b), moreSpecific(b, a)), model.ByAge(a, b), compareKeys(a.Owner, b.Owner), cmp.Compare(a.Rule, b.Rule))
 	})
 	for _, c := range claims {
 		reach, comes := s.reachOf(g, c)

@@ -45,16 +45,12 @@ func (s *Snapshot) gatewayRouteRows() (rows []Row) {
 	if g == nil {
 		return nil
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Gateways), compareKinds) {
+	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Gateways), compareKeys) {
 		if slices.Contains(gateway.RouteKinds(), key.Kind) {
 			rows = append(rows, s.gatewayRouteRow(g, key))
 		}
 	}
 	return rows
-}
-
-func compareKinds(a, b model.Object) int {
-	return cmp.Or(compareKeys(a, b), cmp.Compare(a.Kind, b.Kind))
 }
 
 func (s *Snapshot) gatewayRouteRow(g *gateways, key model.Object) Row {
@@ -208,7 +204,7 @@ func (s *Snapshot) ListenerRows() (rows []Row) {
 		return nil
 	}
 	attached := g.attached()
-	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Gateways), compareKinds) {
+	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Gateways), compareKeys) {
 		if slices.Contains(ListenerKinds(), string(key.Kind)) {
 			rows = append(rows, s.listenerRows(g, key, attached)...)
 		}

@@ -391,7 +391,7 @@ func (s *source) keys() []model.Object {
 }
 
 func compareKeys(a, b model.Object) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 }
 
 // Notes say what the answers leave open.

@@ -211,7 +211,7 @@ func (e *encoder) step(s plan.Step) {
 	case plan.CertPut, plan.CertSet, plan.CertDel, plan.CAPut, plan.CASet, plan.CADel, plan.LineSet, plan.LineDel, plan.ClientLineSet, plan.ClientLineDel, plan.SlotLineAdd, plan.SlotLineDel:
 		e.certificateStep(s)
 	case plan.BackendAdd:
-		e.command(costBackend, s, say("add backend ? from ?", s.Name, s.Profile))
+		e.command(costBackend, s, sayWords("add backend", []string{s.Name, "from", s.Profile}, render.GUIDWords(s.Name, e.caps)...))
 	case plan.BackendPublish:
 		e.command(1, s, say("publish backend ?", s.Name))
 	case plan.BackendUnpublish:

@@ -23,14 +23,32 @@ func (r *Runtime) Counters(each func(pid int, reading *traffic.Reading), backend
 			commands = append(commands, "show stat "+name+ofBackends)
 		}
 	}
+	return r.counters(commands, "# ", each)
+}
+
+// Totals is Counters of all backends in a third of the time, and without what HAProxy counts only there: endpoints, and
+// connections of TCP. It leaves out backends without an identifier, which adopted ones may be; known is false if this
+// HAProxy has none at all.
+func (r *Runtime) Totals(each func(pid int, reading *traffic.Reading)) (known bool, err error) {
+	if !r.caps.GUIDs {
+		return false, nil
+	}
+	return true, r.counters([]string{"show info", "dump stats-file"}, "#be ", func(pid int, reading *traffic.Reading) {
+		reading.Partial = true
+		each(pid, reading)
+	})
+}
+
+// counters calls each with what is in the lines of an answer that follow a line which begins with head.
+func (r *Runtime) counters(commands []string, head string, each func(pid int, reading *traffic.Reading)) error {
 	var columns []statColumn
 	pid := 0
 	err := r.streamBytes(strings.Join(commands, ";"), func(l []byte) {
 		if value, ok := bytes.CutPrefix(l, []byte("Pid: ")); ok {
 			pid = number(value)
 		}
-		if head, ok := bytes.CutPrefix(l, []byte("# ")); ok {
-			columns = statColumns(string(head))
+		if names, ok := bytes.CutPrefix(l, []byte(head)); ok {
+			columns = statColumns(string(names))
 			return
 		}
 		if reading, ok := parseCounters(l, columns); ok && pid != 0 {
@@ -54,6 +72,7 @@ func statColumns(head string) (columns []statColumn) {
 		"hrsp_4xx": counter(traffic.Status4xx), "hrsp_5xx": counter(traffic.Status5xx), "hrsp_other": counter(traffic.StatusNone),
 		"econ": counter(traffic.ConnectErrors), "eresp": counter(traffic.ResponseErrors), "cli_abrt": counter(traffic.ClientAborts),
 		"bin": counter(traffic.BytesReceived), "bout": counter(traffic.BytesSent),
+		"stot": func(r *traffic.Reading, n uint64) { r.Sessions = n },
 		"scur": func(r *traffic.Reading, n uint64) { r.Connections = n },
 		"act":  func(r *traffic.Reading, n uint64) { r.Endpoints += n },
 		"bck":  func(r *traffic.Reading, n uint64) { r.Endpoints += n },
@@ -69,14 +88,13 @@ func statColumns(head string) (columns []statColumn) {
 }
 
 // tcpKind begins the names of backends of passthrough connections, which have no status.
-var tcpKind = []byte(string(model.KindTCP) + ":")
+const tcpKind = string(model.KindTCP) + ":"
 
 // parseCounters reads a line of "show stat" about a Route's backend.
 func parseCounters(l []byte, columns []statColumn) (reading traffic.Reading, ok bool) {
 	if !model.IsBackendName(l) {
 		return reading, false
 	}
-	tcp := bytes.HasPrefix(l, tcpKind)
 	for at, take := range columns {
 		var field []byte
 		if field, l, ok = bytes.Cut(l, []byte(",")); !ok {
@@ -85,17 +103,15 @@ func parseCounters(l []byte, columns []statColumn) (reading traffic.Reading, ok 
 		switch {
 		case at == statName:
 			reading.Backend = string(field)
-		case at == statSessions && tcp:
-			reading.Counts[traffic.StatusNone] = count(field)
 		case take != nil:
 			take(&reading, count(field))
 		}
 	}
+	if strings.HasPrefix(reading.Backend, tcpKind) {
+		reading.Counts[traffic.StatusNone] = reading.Sessions
+	}
 	return reading, reading.Backend != ""
 }
-
-// statSessions is the column of all sessions so far.
-const statSessions = 7
 
 // count is a number of HAProxy's; an empty field is one that a backend of its kind does not have.
 func count(text []byte) uint64 {

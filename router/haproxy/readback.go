@@ -112,6 +112,7 @@ func (r *Runtime) readCertificates(st *plan.State) error {
 			}
 			id, ok := c.id(name)
 			switch {
+			case strings.HasPrefix(name, "*") && r.ReadOnly:
 			case strings.HasPrefix(name, "*"):
 				open = append(open, name[1:])
 			case ok:

@@ -54,9 +54,12 @@ type Info struct {
 // Runtime is the connection to one HAProxy worker. It is used by one
 // goroutine at a time.
 type Runtime struct {
-	layout render.Layout
-	caps   plan.Capabilities
-	socket runtime.SingleRuntime
+	// ReadOnly is for those who look beside the router: ReadBack ends no transaction, which
+	// might be the router's own.
+	ReadOnly bool
+	layout   render.Layout
+	caps     plan.Capabilities
+	socket   runtime.SingleRuntime
 	// Commands counts the lines sent, for metrics and tests.
 	Commands int
 	// gentle is what Pace says.

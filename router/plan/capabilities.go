@@ -12,6 +12,9 @@ import (
 type Capabilities struct {
 	// DynamicBackends: backends come and go at run time (3.4).
 	DynamicBackends bool
+	// GUIDs: backends that come at run time have identifiers, too, by which HAProxy lists
+	// counters in a third of the time (3.4).
+	GUIDs bool
 	// AutoSNI: servers send SNI and verify it unless told not to (3.3).
 	AutoSNI bool
 	// Lua: header actions work. A build without Lua lacks it.
@@ -59,7 +62,7 @@ func CapabilitiesOf(version string) (Capabilities, error) {
 	if !atLeast(3, 0) {
 		return Capabilities{}, fmt.Errorf("HAProxy %s is too old; 3.0 or newer is needed, 3.4 to change routes without a reload", version)
 	}
-	c := Capabilities{DynamicBackends: atLeast(3, 4), HeaderLists: atLeast(3, 4), BackendTimeouts: atLeast(3, 4), AutoSNI: atLeast(3, 3), SubtractCounters: atLeast(3, 2), PlainLogFormat: atLeast(3, 2), LogProfiles: atLeast(3, 1), RulesAtOnce: atLeast(3, 2), Lua: true, MaxPayload: smallPayload}
+	c := Capabilities{DynamicBackends: atLeast(3, 4), GUIDs: atLeast(3, 4), HeaderLists: atLeast(3, 4), BackendTimeouts: atLeast(3, 4), AutoSNI: atLeast(3, 3), SubtractCounters: atLeast(3, 2), PlainLogFormat: atLeast(3, 2), LogProfiles: atLeast(3, 1), RulesAtOnce: atLeast(3, 2), Lua: true, MaxPayload: smallPayload}
 	patch := patchOf(rest[end:])
 	c.BoundSessions = atLeast(3, 5) || atLeast(3, 4) && patch >= 7 || major == 3 && minor == 2 && patch >= 26
 	if atLeast(3, 4) {

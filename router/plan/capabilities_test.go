@@ -11,7 +11,7 @@ func TestCapabilitiesOf(t *testing.T) {
 	bound.BoundSessions = true
 	sni := medium
 	sni.AutoSNI = true
-	open := Capabilities{DynamicBackends: true, AutoSNI: true, SubtractCounters: true, HeaderLists: true, BackendTimeouts: true, PlainLogFormat: true, LogProfiles: true, RulesAtOnce: true, Lua: true, MaxPayload: largePayload}
+	open := Capabilities{DynamicBackends: true, GUIDs: true, AutoSNI: true, SubtractCounters: true, HeaderLists: true, BackendTimeouts: true, PlainLogFormat: true, LogProfiles: true, RulesAtOnce: true, Lua: true, MaxPayload: largePayload}
 	all := open
 	all.BoundSessions = true
 	for version, want := range map[string]Capabilities{

@@ -85,6 +85,15 @@ func nameIn(s Step) string {
 	return nameInRemoval(s)
 }
 
+// Refills returns the backend of which a step changes the servers that get requests, or "".
+func Refills(s Step) string {
+	switch s.(type) {
+	case ServerAdd, ServerWeight, ServerReady, ServerDrain, ServerUp, ServerDown, ServerDel:
+		return nameIn(s)
+	}
+	return ""
+}
+
 func nameInRemoval(s Step) string {
 	switch s := s.(type) {
 	case LineDel:

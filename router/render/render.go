@@ -116,6 +116,10 @@ func Backends(w io.Writer, st *plan.State, l Layout, caps plan.Capabilities) err
 		b.Reset()
 		b.WriteString("\n")
 		err := writeWords(&b, "backend", name, "from", be.Profile)
+		if words := GUIDWords(name, caps); words != nil {
+			b.WriteString("  ")
+			err = errors.Join(err, writeWords(&b, words...))
+		}
 		for _, srv := range be.Servers {
 			b.WriteString("  ")
 			words := append([]string{"server", srv.Name}, ServerWords(srv.Server, l, caps)...)
@@ -129,6 +133,20 @@ func Backends(w io.Writer, st *plan.State, l Layout, caps plan.Capabilities) err
 		}
 	}
 	return nil
+}
+
+// longestGUID is HAProxy's limit, in bytes.
+const longestGUID = 127
+
+// GUIDWords give a backend its name as identifier, the same words for the configuration file
+// and for "add backend". There are none if HAProxy does not take the name.
+func GUIDWords(name string, caps plan.Capabilities) []string {
+	if !caps.GUIDs || len(name) > longestGUID || strings.ContainsFunc(name, func(r rune) bool {
+		return r != '.' && r != ':' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return nil
+	}
+	return []string{"guid", name}
 }
 
 // ServerWords returns what follows a server's name, the same words for the

@@ -18,6 +18,7 @@ type Ledger struct {
 	begun bool
 	// born is the first moment that was told, from which others count.
 	born, aged time.Time
+	looks
 	// overtaken are backends that TakeLast read while a reading of all was under way.
 	overtaken map[string]bool
 	reading   bool
@@ -30,8 +31,10 @@ type Ledger struct {
 type backend struct {
 	route *route
 	// last is what was read last, nil for a backend that has had nothing.
-	last  *Counts
-	round uint32
+	last   *Counts
+	round  uint32
+	missed bool
+	gauges smallGauges
 }
 
 type route struct {
@@ -47,9 +50,8 @@ type route struct {
 	// score are its requests, those of long ago weighing less.
 	score    float64
 	backends int32
-	// earned is the last round in which it was among those that have earned a row, gauged that
-	// in which its gauges were read.
-	earned, gauged uint32
+	// earned is the last round in which it was among those that have earned a row.
+	earned uint32
 }
 
 // place says where what a Route has had is counted.
@@ -66,7 +68,7 @@ const (
 
 // New returns a ledger without anything.
 func New() *Ledger {
-	l := &Ledger{routes: map[Route]*route{}, backends: map[string]*backend{}}
+	l := &Ledger{routes: map[Route]*route{}, backends: map[string]*backend{}, looks: looks{asked: map[string]bool{}, unnamed: map[string]bool{}}}
 	l.SetSeries(Series)
 	return l
 }
@@ -74,9 +76,9 @@ func New() *Ledger {
 // SetSeries sets the budget. It holds from the next End on; rows that are too many then stay for Settle.
 func (l *Ledger) SetSeries(n int) { l.rows = max((n-reserved)/SeriesPerRow-1, 1) }
 
-// Begin says that all backends are about to be read.
-func (l *Ledger) Begin(now time.Time) {
-	l.reading, l.overtaken = true, map[string]bool{}
+// Begin says that all backends are about to be read; a partial reading leaves out gauges, and is for Ask before its End.
+func (l *Ledger) Begin(now time.Time, partial bool) {
+	l.reading, l.partial, l.overtaken = true, partial, map[string]bool{}
 	l.round++
 	l.age(now)
 	for _, r := range l.routes {
@@ -94,10 +96,7 @@ func (l *Ledger) Take(pid int, reading *Reading) {
 		return
 	}
 	b.round = l.round
-	if b.route.gauged != l.round {
-		b.route.gauged, b.route.gauges = l.round, Gauges{}
-	}
-	b.route.gauges.add(reading.Gauges)
+	l.gauge(b, reading)
 	switch {
 	case l.overtaken[reading.Backend]: // this reading may be the older one
 	case !l.begun:
@@ -109,18 +108,13 @@ func (l *Ledger) Take(pid int, reading *Reading) {
 
 // End says that all backends were read. Where a reading breaks off, the next one begins in its place.
 func (l *Ledger) End(now time.Time) {
-	for name, b := range l.backends {
-		if b.round != l.round && !l.overtaken[name] {
-			l.Gone(name)
-		}
+	if !l.partial {
+		l.endWhole(now)
 	}
-	l.begun, l.reading, l.overtaken = true, false, nil
+	l.reading, l.overtaken = false, nil
 	l.choose(now)
 	l.full, l.restGauges = l.used(), Gauges{}
 	for _, r := range l.routes {
-		if r.gauged != l.round {
-			r.gauges = Gauges{}
-		}
 		if r.place == inRest || r.place == leaving {
 			l.restGauges.add(r.gauges)
 		}
@@ -146,8 +140,10 @@ func (l *Ledger) TakeLast(pid int, reading *Reading) {
 // Gone says that HAProxy does not have a backend any more. One of the same name counts from 0.
 func (l *Ledger) Gone(name string) {
 	if b := l.backends[name]; b != nil {
+		b.setGauges(smallGauges{})
 		b.route.backends--
 		delete(l.backends, name)
+		l.forget(name)
 	}
 	if l.reading {
 		l.overtaken[name] = true
@@ -187,6 +183,7 @@ func (l *Ledger) backend(name string) *backend {
 	r.backends++
 	b := &backend{route: r}
 	l.backends[name] = b
+	l.Touch(name)
 	return b
 }
 

@@ -17,11 +17,17 @@ type world struct {
 	backends map[string]*Reading
 	truth    Counts
 	next     int
+	// hidden backends have no identifier, and so no part in partial readings; blind hides all.
+	hidden map[string]bool
+	blind  bool
+	// born is when the ledger first heard of Routes.
+	born         map[Route]time.Time
+	whole, parts int
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	return &world{
-		t: t, random: rand.New(rand.NewPCG(seed, 0)), ledger: New(), now: time.Unix(1_000_000, 0), pid: 7, backends: map[string]*Reading{},
+		t: t, random: rand.New(rand.NewPCG(seed, 0)), ledger: New(), now: time.Unix(1_000_000, 0), pid: 7, backends: map[string]*Reading{}, hidden: map[string]bool{}, born: map[Route]time.Time{},
 	}
 }
 
@@ -34,7 +40,14 @@ func (w *world) add(namespace, route string) string {
 		name = fmt.Sprintf("be_http:%s:%s_canary_next:%x", namespace, route, w.next)
 	}
 	w.backends[name] = &Reading{Backend: name, Gauges: Gauges{Endpoints: 1}}
+	w.hidden[name] = w.next%37 == 0
 	return name
+}
+
+// fill gives a backend another number of endpoints, as the router does.
+func (w *world) fill(name string) {
+	w.backends[name].Endpoints = uint64(w.random.IntN(9))
+	w.ledger.Touch(name)
 }
 
 // serve lets a backend count.
@@ -47,6 +60,14 @@ func (w *world) serve(name string, requests uint64) {
 		c[d.at] += d.n
 		w.truth[d.at] += d.n
 	}
+	w.begin(name, uint64(w.random.IntN(4)))
+}
+
+// begin has so many requests of a backend under way.
+func (w *world) begin(name string, requests uint64) {
+	r := w.backends[name]
+	r.Connections = requests
+	r.Sessions = r.Counts.requests() + requests
 }
 
 func (w *world) readings() (all []Reading) {
@@ -56,9 +77,54 @@ func (w *world) readings() (all []Reading) {
 	return all
 }
 
+// take reads all as the engine does.
 func (w *world) take() {
-	w.ledger.Begin(w.now)
+	defer w.discover()()
+	if !w.ledger.NeedsWhole(w.now) && w.partial() {
+		w.parts++
+		return
+	}
+	w.whole++
+	w.ledger.Begin(w.now, false)
 	w.end(w.readings())
+}
+
+// discover notes Routes that a reading is the first to tell of.
+func (w *world) discover() func() {
+	var unknown []Route
+	for name := range w.backends {
+		if key, _ := routeOf(name); w.ledger.routes[key] == nil {
+			unknown = append(unknown, key)
+		}
+	}
+	return func() {
+		for _, key := range unknown {
+			if w.ledger.routes[key] != nil {
+				w.born[key] = w.now.Add(time.Nanosecond)
+			}
+		}
+	}
+}
+
+func (w *world) partial() bool {
+	w.ledger.Begin(w.now, true)
+	for _, r := range w.readings() {
+		if r.Gauges, r.Partial = (Gauges{}), true; !w.blind && !w.hidden[r.Backend] {
+			w.ledger.Take(w.pid, &r)
+		}
+	}
+	ask, ok := w.ledger.Ask()
+	if !ok {
+		return false
+	}
+	var asked []Reading
+	for _, name := range ask {
+		if r := w.backends[name]; r != nil {
+			asked = append(asked, *r)
+		}
+	}
+	w.end(asked)
+	return true
 }
 
 // end ends a reading of all.
@@ -80,9 +146,11 @@ func (w *world) remove(name string) {
 func (w *world) restart() {
 	w.take()
 	w.pid++
-	for _, r := range w.backends {
+	for name, r := range w.backends {
 		r.Counts = Counts{}
+		w.begin(name, 0)
 	}
+	w.blind = w.random.IntN(4) == 0
 }
 
 // scraper is a Prometheus: it sums up by how much each series has grown.
@@ -95,7 +163,7 @@ type scraper struct {
 
 var restRow = Route{"_other", "_other"}
 
-func (s *scraper) scrape(w *world, born map[Route]time.Time) {
+func (s *scraper) scrape(w *world) {
 	w.t.Helper()
 	now := map[Route]Counts{}
 	w.ledger.Rows(func(r Row) { now[r.Route] = r.Counts })
@@ -107,7 +175,7 @@ func (s *scraper) scrape(w *world, born map[Route]time.Time) {
 	}
 	for key, c := range now {
 		before, known := s.last[key]
-		if !known && c != (Counts{}) && !born[key].After(s.at) {
+		if !known && c != (Counts{}) && !w.born[key].After(s.at) {
 			w.t.Fatalf("the row of %v, which is not new, begins with %v", key, c)
 		}
 		for i := range c {
@@ -130,7 +198,7 @@ func (s *scraper) scrape(w *world, born map[Route]time.Time) {
 // counted. Rows never are more than the budget has.
 func TestSumsAreExact(t *testing.T) {
 	t.Parallel()
-	moved := 0
+	moved, whole, parts := 0, 0, 0
 	for seed := range uint64(60) {
 		w := newWorld(t, seed)
 		rows := 3 + w.random.IntN(6)
@@ -141,9 +209,8 @@ func TestSumsAreExact(t *testing.T) {
 		w.take()
 		scrapers := []*scraper{{}, {}, {}}
 		seen := map[Route]int{}
-		born := map[Route]time.Time{}
 		for range 400 {
-			w.step(born)
+			w.step()
 			w.now = w.now.Add(time.Duration(w.random.IntN(80)) * time.Second)
 			for i, s := range scrapers {
 				const longestStep = 140 * time.Second
@@ -151,7 +218,8 @@ func TestSumsAreExact(t *testing.T) {
 					continue
 				}
 				w.take()
-				s.scrape(w, born)
+				s.scrape(w)
+				w.gauges()
 			}
 			n := 0
 			w.ledger.Rows(func(r Row) { n++; seen[r.Route]++ })
@@ -164,7 +232,10 @@ func TestSumsAreExact(t *testing.T) {
 			t.Fatalf("seed %d: the total is %v, counted was %v", seed, got, w.truth)
 		}
 		w.identity()
-		moved += len(seen)
+		moved, whole, parts = moved+len(seen), whole+w.whole, parts+w.parts
+	}
+	if parts < whole/4 || whole < 60 {
+		t.Errorf("%d whole and %d partial readings: the test proves little", whole, parts)
 	}
 	if moved < 60*10 {
 		t.Errorf("only %d Routes had rows: the test proves little", moved)
@@ -172,7 +243,8 @@ func TestSumsAreExact(t *testing.T) {
 }
 
 // step does something to the backends.
-func (w *world) step(born map[Route]time.Time) {
+func (w *world) step() {
+	defer w.discover()()
 	names := make([]string, 0, len(w.backends))
 	for name := range w.backends {
 		names = append(names, name)
@@ -181,7 +253,7 @@ func (w *world) step(born map[Route]time.Time) {
 	case 0:
 		key := Route{fmt.Sprint("ns", w.random.IntN(4)), fmt.Sprint("r", w.random.IntN(40))}
 		if w.ledger.routes[key] == nil {
-			born[key] = w.now.Add(time.Nanosecond)
+			w.born[key] = w.now.Add(time.Nanosecond)
 		}
 		w.add(key.Namespace, key.Name)
 	case 1:
@@ -196,23 +268,51 @@ func (w *world) step(born map[Route]time.Time) {
 		if len(names) <= 5 {
 			break
 		}
-		w.ledger.Begin(w.now)
+		w.ledger.Begin(w.now, false)
 		old := w.readings()
 		name := names[w.random.IntN(len(names))]
 		w.serve(name, 3)
 		w.remove(name)
 		w.end(old)
 	case 4: // a reading breaks off
-		w.ledger.Begin(w.now)
+		w.ledger.Begin(w.now, w.random.IntN(2) == 0)
 		for _, r := range w.readings()[:w.random.IntN(len(names)+1)] {
 			w.ledger.Take(w.pid, &r)
 		}
+	case 6:
+		w.fill(names[w.random.IntN(len(names))])
 	case 5:
 		w.now = w.now.Add(time.Duration(w.random.IntN(60)) * time.Second)
 	default:
 		for range 3 {
 			w.serve(names[w.random.IntN(len(names))], uint64(w.random.IntN(1+w.random.IntN(2000))))
 		}
+	}
+}
+
+// gauges holds, after a reading, that the requests under way and the endpoints are those of now, but for connections
+// of TCP and what has no identifier, which may be as old as the last whole reading.
+func (w *world) gauges() {
+	w.t.Helper()
+	var want, got Gauges
+	_, got = w.ledger.Rest()
+	w.ledger.Rows(func(r Row) {
+		if !r.Ended {
+			got.add(r.Gauges)
+		}
+	})
+	for name, r := range w.backends {
+		b := w.ledger.backends[name]
+		switch {
+		case b == nil && (w.blind || w.hidden[name]): // the next whole reading finds it
+			continue
+		case b != nil && isTCP(name):
+			r.Connections = uint64(b.gauges.connections)
+		}
+		want.add(r.Gauges)
+	}
+	if got != want {
+		w.t.Fatalf("gauges are %v in all, want %v", got, want)
 	}
 }
 
@@ -330,7 +430,7 @@ func BenchmarkTake(b *testing.B) {
 			all[i].Counts[Status2xx]++
 		}
 		w.now = w.now.Add(time.Minute)
-		w.ledger.Begin(w.now)
+		w.ledger.Begin(w.now, false)
 		w.end(all)
 	}
 }

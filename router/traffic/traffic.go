@@ -97,6 +97,17 @@ type Reading struct {
 	Backend string
 	Counts  Counts
 	Gauges
+	// Sessions are all requests or connections so far, those under way included.
+	Sessions uint64
+	// Partial is true if the gauges were not read.
+	Partial bool
+}
+
+// UnderWay returns the requests under way by what was counted: each counts when it comes to the backend, and once more by
+// its status when it ends. Connections of TCP have no status.
+func (r *Reading) UnderWay() (requests uint64, known bool) {
+	ended := r.Counts.requests()
+	return r.Sessions - min(ended, r.Sessions), !isTCP(r.Backend)
 }
 
 // Gauges are values of now.
@@ -112,6 +123,8 @@ func (g *Gauges) add(o Gauges) {
 
 // Route names a Route.
 type Route struct{ Namespace, Name string }
+
+func isTCP(backend string) bool { return strings.HasPrefix(backend, string(model.KindTCP)+":") }
 
 // routeOf reads the name of a backend, such as be_http:shop:web:1a2b. A canary's backend belongs to its Route.
 func routeOf(backend string) (Route, bool) {

@@ -352,7 +352,9 @@ func (b *bed) gauge(name string) float64 {
 // readBack asks HAProxy what it has, on a connection of the test's own.
 func (b *bed) readBack() *plan.State {
 	b.t.Helper()
-	st, err := b.newRuntime().ReadBack()
+	rt := b.newRuntime()
+	rt.ReadOnly = true
+	st, err := rt.ReadBack()
 	if err != nil {
 		b.t.Fatal(err)
 	}
