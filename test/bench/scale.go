@@ -133,15 +133,15 @@ func (b *bench) adopt(ctx context.Context, routes float64) error {
 // others have changed in HAProxy.
 func (b *bench) idle(ctx context.Context) error {
 	b.progress("nothing changes for %s", b.idleFor)
-	// Leading and the first reports of status come with a start.
-	if err := pause(ctx, 10*time.Second); err != nil {
-		return err
-	}
-	router, _ := b.router.Usage()
 	was, err := b.router.Metrics()
 	if err != nil {
 		return err
 	}
+	// Leading and the first reports of status come with a start, and garbage with a scrape.
+	if err := pause(ctx, 10*time.Second); err != nil {
+		return err
+	}
+	router, _ := b.router.Usage()
 	before, err := rig.CPUTime(router.PID)
 	if err != nil {
 		return err
