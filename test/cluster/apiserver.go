@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead/fairlead/test/freeport"
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
@@ -89,15 +90,9 @@ func StartAPIServer(ctx context.Context, dir string) (*APIServer, error) {
 	return s, nil
 }
 
-// freePort asks the kernel for a port that nothing uses now.
 func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return port, err
+	port, err := freeport.TCP()
+	return strconv.Itoa(port), err //nolint:wrapcheck // it says what
 }
 
 // Start starts kube-apiserver, also again after Kill, and waits until it is ready.

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/fairlead/fairlead/config/generate/monitoring/catalogue"
 	"github.com/fairlead/fairlead/config/generate/monitoring/dashboards"
+	"github.com/fairlead/fairlead/test/freeport"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
@@ -139,19 +140,13 @@ func scrapeConfig(job, path, target string) string {
 	return fmt.Sprintf("- {job_name: %s, metrics_path: %s, static_configs: [{targets: [%q]}]}\n", job, path, target)
 }
 
-// freePort is one that nothing used a moment ago.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.TCP()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	return strconv.Itoa(port)
 }
 
 // run starts a program that ends with the test, and returns the file of what it says.

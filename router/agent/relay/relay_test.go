@@ -19,6 +19,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/test/freeport"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
@@ -124,12 +125,11 @@ func pod(t *testing.T, name, address string) netip.AddrPort {
 // freePort returns a UDP port that nothing has.
 func freePort(t *testing.T) uint16 {
 	t.Helper()
-	c, err := net.ListenPacket("udp", ":0")
+	port, err := freeport.UDP()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	return uint16(c.LocalAddr().(*net.UDPAddr).Port)
+	return uint16(port)
 }
 
 func to(port uint16, pods ...netip.AddrPort) snapshot.Relay {

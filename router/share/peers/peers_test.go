@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead/fairlead/router/share"
+	"github.com/fairlead/fairlead/test/freeport"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
@@ -35,12 +35,11 @@ func certificates(t *testing.T, now time.Time) *Certificates {
 func freePorts(t *testing.T, n int) (out []string) {
 	t.Helper()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := freeport.TCP()
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, l.Addr().String())
-		defer l.Close()
+		out = append(out, fmt.Sprint("127.0.0.1:", port))
 	}
 	return out
 }
