@@ -4,8 +4,9 @@ import "time"
 
 const (
 	// processCheck is how often the process behind the socket is looked at, and
-	// watchedCheck how often if the kernel reports its end: a look is half of what an idle
-	// router does. What is left to find then is a reload that others asked for.
+	// watchedCheck how often if the kernel reports its end, which it does not for a HAProxy in
+	// a container of its own. A look is half of what an idle router does. What is left to find
+	// is a reload that others asked for.
 	processCheck = 500 * time.Millisecond
 	watchedCheck = 2 * time.Second
 )
@@ -13,8 +14,7 @@ const (
 // watch waits for the end of a worker.
 type watch struct {
 	pid int
-	// ended is closed then. It is nil if that is already known, or wrong: then one has to
-	// look as often as without.
+	// ended is closed then. It is nil if nothing reports the end, or has reported it.
 	ended <-chan struct{}
 }
 

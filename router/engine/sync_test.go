@@ -171,13 +171,16 @@ func TestProcessWatched(t *testing.T) {
 		if more := b.haproxy.looks - looks; more < 10 || more > 11 {
 			t.Errorf("%d looks at a process that is watched, in 10 times %s", more, watchedCheck)
 		}
-		b.haproxy.refuse = func(plan.Step) string { return "no" }
-		b.put("other", "other.test", "other")
-		b.pass(time.Minute)
+		pid := b.haproxy.pid
+		for range 3 { // it does not answer for a time
+			b.haproxy.pid = 0
+			b.pass(2 * watchedCheck)
+			b.haproxy.pid = pid
+			b.pass(2 * watchedCheck)
+		}
 		if b.haproxy.watches != 2 {
 			t.Errorf("two processes are watched %d times", b.haproxy.watches)
 		}
-		b.haproxy.refuse = nil
 		b.haproxy.written = plan.NewState()
 		ended := b.haproxy.ended
 		b.haproxy.ended = nil

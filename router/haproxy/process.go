@@ -234,9 +234,39 @@ func ended(pid int) <-chan struct{} {
 	return done
 }
 
-// Ended returns a channel that is closed when the worker with this process number
-// has ended.
-func (r *Runtime) Ended(pid int) <-chan struct{} { return ended(pid) }
+// Ended returns a channel that is closed when the worker with this process number has ended.
+// It is nil if that cannot be known: HAProxy in a container of its own counts its processes by
+// itself, and the number is that of another process here, or of none.
+func (r *Runtime) Ended(pid int) <-chan struct{} {
+	if !r.sees(pid) {
+		return nil
+	}
+	return ended(pid)
+}
+
+// sees reports whether the process behind the socket has this number here, too: the kernel
+// says which one listened first, the worker or its master, and 0 for one of elsewhere.
+func (r *Runtime) sees(pid int) bool {
+	conn, err := net.DialTimeout("unix", filepath.Join(r.layout.RunDir(), "admin.sock"), readLimit)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return false
+	}
+	listened := 0
+	if err := raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			listened = int(cred.Pid)
+		}
+	}); err != nil || listened == 0 {
+		return false
+	}
+	parent, err := parentOf(pid)
+	return listened == pid || err == nil && listened == parent
+}
 
 // stop asks a master to finish its requests and leave.
 func stop(pid int, grace time.Duration, gone func(time.Duration) bool) error {

@@ -70,8 +70,8 @@ func (f filling) node(n parse.Node, dot reflect.Value) error {
 		if err != nil {
 			return err
 		}
-		if v.Kind() != reflect.Slice {
-			return fmt.Errorf("%s: a range needs a slice, not %s", n, v.Kind())
+		if v.Kind() != reflect.Slice || n.ElseList != nil {
+			return fmt.Errorf("%s: a range needs a slice, not %s, and no else", n, v.Kind())
 		}
 		for i := range v.Len() {
 			if err := f.list(n.List, v.Index(i)); err != nil {
@@ -117,8 +117,8 @@ func (f filling) value(p *parse.PipeNode, dot reflect.Value) (reflect.Value, err
 			return of, err
 		}
 		at, isNumber := args[2].(*parse.NumberNode)
-		if isNumber && at.IsInt && of.Kind() == reflect.Array && int(at.Int64) < of.Len() {
-			return of.Index(int(at.Int64)), nil
+		if isNumber && at.IsUint && of.Kind() == reflect.Array && at.Uint64 < uint64(of.Len()) {
+			return of.Index(int(at.Uint64)), nil
 		}
 	}
 	return reflect.Value{}, fmt.Errorf("%s is not known here", p)

@@ -63,8 +63,11 @@ func differs(published, again, name string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		var bom cdx.BOM
-		if err := cdx.NewBOMDecoder(bytes.NewReader(content), cdx.BOMFileFormatJSON).Decode(&bom); err != nil || bom.Components == nil {
+		if err := cdx.NewBOMDecoder(bytes.NewReader(content), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
 			return fmt.Errorf("%s: it is no bill of materials: %w", name, err)
+		}
+		if bom.Components == nil {
+			return fmt.Errorf("%s: it is a bill of materials without parts", name)
 		}
 		parts[i] = map[string]bool{}
 		for _, c := range *bom.Components {

@@ -127,8 +127,11 @@ func readArchive(file string) (manifests, error) {
 		return manifests{}, fmt.Errorf("read its layout: %w", err)
 	}
 	list, err := outer.IndexManifest()
-	if err != nil || len(list.Manifests) != 1 {
-		return manifests{}, fmt.Errorf("its layout has not one entry: %w", err)
+	if err != nil {
+		return manifests{}, fmt.Errorf("read its layout: %w", err)
+	}
+	if len(list.Manifests) != 1 {
+		return manifests{}, fmt.Errorf("its layout has %d entries, want one", len(list.Manifests))
 	}
 	index, err := outer.ImageIndex(list.Manifests[0].Digest)
 	if err != nil {
