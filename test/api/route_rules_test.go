@@ -77,6 +77,11 @@ var ruleTests = []struct {
 	want        []string
 }{
 	{"plain", "spec: {host: shop.example.com, path: /a, to: {name: a}}", nil},
+	{"a certificate as large as can be", "spec: {host: a.b, tls: {termination: edge, certificate: " + strings.Repeat("a", 128<<10) + ", key: b}, to: {name: a}}", nil},
+	{"a certificate that is too large", "spec: {host: a.b, tls: {termination: edge, certificate: " + strings.Repeat("a", 128<<10+1) + ", key: b}, to: {name: a}}", []string{"spec.tls.certificate", "131072"}},
+	{"a key that is too large", "spec: {host: a.b, tls: {termination: edge, certificate: a, key: " + strings.Repeat("a", 32<<10+1) + "}, to: {name: a}}", []string{"spec.tls.key", "32768"}},
+	{"a chain that is too large", "spec: {host: a.b, tls: {termination: edge, certificate: a, key: b, caCertificate: " + strings.Repeat("a", 128<<10+1) + "}, to: {name: a}}", []string{"spec.tls.caCertificate", "131072"}},
+	{"authorities that are too large", "spec: {host: a.b, tls: {termination: reencrypt, destinationCACertificate: " + strings.Repeat("a", 512<<10+1) + "}, to: {name: a}}", []string{"spec.tls.destinationCACertificate", "524288"}},
 	{"host in upper case", "spec: {host: Shop.example.com, to: {name: a}}", []string{"spec.host", "host must conform to DNS 952 subdomain conventions"}},
 	{"host with a star", "spec: {host: '*.example.com', to: {name: a}}", []string{"spec.host", "DNS 952"}},
 	{"host with an underscore", "spec: {host: a_b.example.com, to: {name: a}}", []string{"spec.host", "DNS 952"}},

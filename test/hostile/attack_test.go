@@ -189,7 +189,7 @@ func newHarms(ctx context.Context, p *install.Product) ([]*harm, error) {
 	if a.slow, err = slowKey(a.ca, "slow.tenant.example.com"); err != nil {
 		return nil, err
 	}
-	if a.big, err = bundle(a.ca, 870<<10); err != nil {
+	if a.big, err = bundle(a.ca, 510<<10); err != nil {
 		return nil, err
 	}
 	const namespace = `apiVersion: v1

@@ -91,18 +91,21 @@ func bundle(ca *rig.Authority, size int) (string, error) {
 	return b.String(), err
 }
 
-// largeChain updates a certificate that fits no command of the runtime socket.
+// largeChain updates a certificate with a chain that no router takes: as large as a Route's may be, and in every tenth
+// turn as large as a request may be, which the API server refuses.
 func (a *attacker) largeChain(ctx context.Context, n int) error {
 	cert, key, _, err := a.ca.Issue("large.tenant.example.com")
 	if err != nil {
 		return err
 	}
-	return a.sendRoute(ctx, "large", map[string]any{
-		"termination": "edge", "certificate": cert, "key": key, "caCertificate": a.big + strings.Repeat("\n", 60<<10+n%7),
-	})
+	chain := a.big[:120<<10] + strings.Repeat("\n", n%7)
+	if n%10 == 9 {
+		chain = a.big + strings.Repeat("\n", 400<<10+n%7)
+	}
+	return a.sendRoute(ctx, "large", map[string]any{"termination": "edge", "certificate": cert, "key": key, "caCertificate": chain})
 }
 
-// bundles makes twenty Routes that verify pods by very large bundles.
+// bundles makes twenty Routes that verify pods by bundles as large as may be.
 func (a *attacker) bundles(ctx context.Context, n int) error {
 	return a.sendRoute(ctx, fmt.Sprintf("bundle%d", n%20), map[string]any{"termination": "reencrypt", "destinationCACertificate": a.big})
 }
