@@ -97,6 +97,12 @@ const (
 	// AnnotationMetricsSeries on an IngressController is how many series of metrics each of
 	// its routers may have; Routes beyond that are counted together.
 	AnnotationMetricsSeries = "fairlead.dev/metrics-series"
+	// AnnotationMetrics on a Route, Ingress or route of the Gateway API, with the value "detail", asks
+	// for series of metrics of its own, before routes that are only busy.
+	AnnotationMetrics = "fairlead.dev/metrics"
+	// AnnotationSLO on the same objects has the objectives of their requests, such as
+	// "availability=99.9, latency=300ms@99".
+	AnnotationSLO = "fairlead.dev/slo"
 	// AnnotationHAProxyCPU on an IngressController is how much processor time the container
 	// of HAProxy reserves in each pod, such as "500m" or "2".
 	AnnotationHAProxyCPU = "fairlead.dev/haproxy-cpu"

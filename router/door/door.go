@@ -81,6 +81,8 @@ type Result struct {
 	// Pending results wait for a Secret that is being fetched; it is too
 	// early to tell the user.
 	Pending bool
+	// Measure is how the object's requests are counted, nil for nearly all.
+	Measure *model.Measure
 	// Until is when the result may be another one though nothing changed, or zero.
 	Until time.Time
 	// Depends are the Services, Secrets and policies that the result depends on.

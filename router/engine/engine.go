@@ -254,6 +254,7 @@ func (e *Engine) sync() time.Duration {
 	e.tellAgent()
 	e.tellProber()
 	e.tellFetcher()
+	e.tellMeasures()
 	e.countErrors()
 	e.removals.overtake(e.pending, e.pipeline.Want())
 	p := plan.Diff(e.live, e.pipeline.Want(), e.pending, e.o.Caps)

@@ -24,7 +24,7 @@ type Counters interface {
 // trafficMetrics are the metrics of Routes. HAProxy is read when the page is, and before the engine takes away what
 // counts: a backend, or the process.
 type trafficMetrics struct {
-	total, series *prometheus.Desc
+	total, series, asking *prometheus.Desc
 
 	// whole is held while all is read, mutex while the ledger is used: a removal does not wait for a page.
 	whole, mutex sync.Mutex
@@ -40,6 +40,7 @@ func newTrafficMetrics() *trafficMetrics {
 	return &trafficMetrics{
 		total:  prometheus.NewDesc("fairlead_router_requests_total", "Requests of all Routes, by class of the answer's status; none are those without an answer, and passthrough connections.", []string{"class"}, nil),
 		series: prometheus.NewDesc("fairlead_router_series", "Series of Routes (routes), and how many this router may have in all (budget).", []string{"kind"}, nil),
+		asking: prometheus.NewDesc("fairlead_router_detail_routes", "Routes that ask for series of their own (annotations metrics and slo), by state: granted, or left_out because there are too many; these have some if they are busy.", []string{"state"}, nil),
 		ledger: traffic.New(), budget: traffic.Series,
 	}
 }
@@ -154,6 +155,14 @@ func (t *trafficMetrics) countLast(s plan.Step) (gone func()) {
 	}
 	t.readOne(del.Name)
 	return func() { t.gone(del.Name) }
+}
+
+// tellMeasures says which Routes ask for series of their own.
+func (e *Engine) tellMeasures() {
+	if measures, changed := e.pipeline.Measures(); changed {
+		t := e.o.Metrics.traffic
+		t.locked(func() { t.ledger.SetMeasures(measures) })
+	}
 }
 
 // readTraffic counts before the process that counts is replaced.

@@ -39,6 +39,8 @@ func (*trafficMetrics) families() []family {
 func (t *trafficMetrics) Describe(to chan<- *prometheus.Desc) {
 	to <- t.total
 	to <- t.series
+	to <- t.asking
+	to <- prometheus.NewDesc(objectives.name, objectives.help, []string{"namespace", "route", "slo"}, nil)
 	for _, f := range t.families() {
 		labels := []string{"namespace", "route"}
 		if f.label != "" {
@@ -60,10 +62,13 @@ func (t *trafficMetrics) Collect(to chan<- prometheus.Metric) {
 	for i, class := range classes {
 		to <- prometheus.MustNewConstMetric(t.total, prometheus.CounterValue, float64(total[i]), class)
 	}
-	rows := 1
-	t.ledger.Rows(func(traffic.Row) { rows++ })
+	series := traffic.SeriesPerRow
+	t.ledger.Rows(func(r traffic.Row) { series += traffic.SeriesPerRow + len(objectivesOf(&r)) })
 	to <- prometheus.MustNewConstMetric(t.series, prometheus.GaugeValue, float64(t.budget), "budget")
-	to <- prometheus.MustNewConstMetric(t.series, prometheus.GaugeValue, float64(rows*traffic.SeriesPerRow), "routes")
+	to <- prometheus.MustNewConstMetric(t.series, prometheus.GaugeValue, float64(series), "routes")
+	asking := t.ledger.Asking()
+	to <- prometheus.MustNewConstMetric(t.asking, prometheus.GaugeValue, float64(asking.Granted), "granted")
+	to <- prometheus.MustNewConstMetric(t.asking, prometheus.GaugeValue, float64(asking.LeftOut), "left_out")
 }
 
 // WriteRoutes writes the series of Routes in the text format of Prometheus. There are tens of thousands, which the
@@ -76,11 +81,12 @@ func (m *Metrics) WriteRoutes(to io.Writer) error {
 	w := bufio.NewWriterSize(to, 64<<10)
 	for _, f := range m.traffic.families() {
 		// The writer keeps its first error for Flush.
-		_, _ = fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", f.name, f.help, f.name, f.kind)
+		f.begin(w)
 		for i := range rows {
 			f.write(w, &rows[i])
 		}
 	}
+	writeObjectives(w, rows)
 	return w.Flush() //nolint:wrapcheck // of the client's connection
 }
 
@@ -112,6 +118,10 @@ type family struct {
 	gauge func(*traffic.Row) uint64
 }
 
+func (f *family) begin(w *bufio.Writer) {
+	_, _ = fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", f.name, f.help, f.name, f.kind)
+}
+
 // write writes the series of one row. Names of Kubernetes objects need no quoting.
 func (f *family) write(w *bufio.Writer, r *traffic.Row) {
 	if f.gauge != nil {
@@ -129,9 +139,14 @@ func (f *family) write(w *bufio.Writer, r *traffic.Row) {
 }
 
 func (f *family) line(w *bufio.Writer, r *traffic.Row, label string, value uint64) {
+	b := strconv.AppendUint(f.labels(w, r, label), value, 10)
+	_, _ = w.Write(append(b, '\n')) // Flush has the error
+}
+
+// labels begins a line, up to its value.
+func (f *family) labels(w *bufio.Writer, r *traffic.Row, label string) []byte {
 	b := append(w.AvailableBuffer(), f.name...)
 	b = append(append(append(b, '{'), label...), `namespace="`...)
 	b = append(append(append(b, r.Namespace...), `",route="`...), r.Name...)
-	b = strconv.AppendUint(append(b, `"} `...), value, 10)
-	_, _ = w.Write(append(b, '\n')) // Flush has the error
+	return append(b, `"} `...)
 }

@@ -62,6 +62,7 @@ type Pipeline struct {
 	agent     agentPolicies
 	probes    probes
 	outliers  outliers
+	measures  measures
 	listeners listeners
 	relays    relays
 	ends      ends
@@ -107,7 +108,7 @@ func New(doors []door.Door, src door.Source, s door.Settings, defaultCert *model
 		objects: map[model.Object]*tracked{}, index: index{},
 		claims: map[string][]*model.Claim{}, hosts: map[string]*admit.Host{}, guards: admit.NewGuards(),
 		covered: map[string]map[string]struct{}{}, chains: map[string]map[string]struct{}{}, caUses: map[string]int{}, pageUses: map[string]int{},
-		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), listeners: newListeners(), relays: relays{slots: map[int]struct{}{}}, shares: newShares(), fetches: newFetches(), neededChanged: true,
+		want: plan.NewState(), fallenBack: model.Objects{}, unreported: model.Objects{}, policyStates: map[model.Object]map[policy.Group]policy.State{}, agent: newAgentPolicies(), probes: newProbes(), outliers: newOutliers(), measures: newMeasures(), listeners: newListeners(), relays: relays{slots: map[int]struct{}{}}, shares: newShares(), fetches: newFetches(), neededChanged: true,
 	}
 	for _, d := range doors {
 		p.doors[d.Kind()] = d
@@ -370,6 +371,7 @@ func (p *Pipeline) serve(key model.Object, scope *plan.Scope) {
 			p.addBackend(b, scope)
 		}
 	}
+	p.measures.note(key, r)
 	p.served += min(len(r.served), 1) - min(before, 1)
 	if r.result.UID == "" {
 		delete(p.objects, key)

@@ -366,6 +366,8 @@ var table = []Annotation{
 			return nil
 		},
 	},
+	metricsRow,
+	objectivesRow,
 	// What these two say is read before: it decides about the host, and the router.
 	{
 		Key: api.AnnotationAnyHost, Values: "true", Default: "false", Terminations: http,

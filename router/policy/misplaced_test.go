@@ -18,6 +18,11 @@ func TestMisplacedOfGateways(t *testing.T) {
 	}{
 		{"Gateway", "fairlead.dev/address", ""},
 		{"HTTPRoute", "fairlead.dev/takes-over", ""},
+		{"HTTPRoute", "fairlead.dev/metrics", ""},
+		{"TCPRoute", "fairlead.dev/slo", ""},
+		{"Gateway", "fairlead.dev/slo", "this annotation is not for objects of this kind"},
+		{"UDPRoute", "fairlead.dev/metrics", "this annotation is not for objects of this kind"},
+		{"GRPCRoute", "fairlead.dev/metric", "this annotation is not for objects of this kind; fairlead.dev/metrics may be meant"},
 		{"ListenerSet", "fairlead.dev/address", "this annotation is not for objects of this kind"},
 		{"GRPCRoute", "fairlead.dev/takes-over", "this annotation is not for objects of this kind"},
 		{"Gateway", "fairlead.dev/addr3ss", "this annotation is not for objects of this kind; fairlead.dev/address may be meant"},

@@ -47,6 +47,8 @@ type Spec struct {
 	// Listed are addresses that are enough in place of what the group authentication asks
 	// for (satisfy Any). They are not in Allow.
 	Listed []netip.Prefix
+	// Measure is how requests are counted.
+	Measure model.Measure
 	// NamedIn is the namespace of what the group authentication names; empty means that
 	// of the object.
 	NamedIn string
@@ -215,7 +217,7 @@ func withoutEffect(key, without string) Problem {
 // withoutEffect returns what holds after an annotation that does not apply: a policy may
 // have a use for the group that the annotation is a part of.
 func (a *Annotation) withoutEffect(before, after *Spec) Spec {
-	if a.Group == GroupAffinity {
+	if a.Group == GroupAffinity || a.Key == api.AnnotationSLO {
 		return *before
 	}
 	return *after

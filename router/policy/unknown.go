@@ -89,20 +89,22 @@ func Misplaced(o model.Object, annotations map[string]string) (closings, unappli
 	return closings, unapplied
 }
 
-// gatewayAnnotations are those that objects of the Gateway API have, with their kind.
-var gatewayAnnotations = map[string]model.Kind{gateway.AnnotationAddress: "Gateway", gateway.AnnotationTakesOver: "HTTPRoute"}
+// gatewayAnnotations are those that objects of the Gateway API have, with their kinds.
+var gatewayAnnotations = map[string][]model.Kind{
+	gateway.AnnotationAddress: {"Gateway"}, gateway.AnnotationTakesOver: {"HTTPRoute"},
+	api.AnnotationMetrics: {"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"}, api.AnnotationSLO: {"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"},
+}
 
 // ofGateways reports whether an annotation is one of objects of a kind.
 func ofGateways(kind model.Kind, key string) bool {
-	of, is := gatewayAnnotations[key]
-	return is && of == kind
+	return slices.Contains(gatewayAnnotations[key], kind)
 }
 
 // nearOfGateways returns the annotation of objects of a kind that another one may be meant to be,
 // or nothing.
 func nearOfGateways(kind model.Kind, key string) string {
-	for name, of := range gatewayAnnotations {
-		if of == kind && spelling.Distance(key, name, misspelt+1) <= misspelt {
+	for _, name := range slices.Sorted(maps.Keys(gatewayAnnotations)) {
+		if ofGateways(kind, name) && spelling.Distance(key, name, misspelt+1) <= misspelt {
 			return name
 		}
 	}

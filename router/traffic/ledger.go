@@ -19,6 +19,7 @@ type Ledger struct {
 	// born is the first moment that was told, from which others count.
 	born, aged time.Time
 	looks
+	wishes
 	// overtaken are backends that TakeLast read while a reading of all was under way.
 	overtaken map[string]bool
 	reading   bool
@@ -50,6 +51,8 @@ type route struct {
 	// score are its requests, those of long ago weighing less.
 	score    float64
 	backends int32
+	// asked is true for one that asks for a row, and is among those that get one for that.
+	asked bool
 	// earned is the last round in which it was among those that have earned a row.
 	earned uint32
 }
@@ -74,7 +77,7 @@ func New() *Ledger {
 }
 
 // SetSeries sets the budget. It holds from the next End on; rows that are too many then stay for Settle.
-func (l *Ledger) SetSeries(n int) { l.rows = max((n-reserved)/SeriesPerRow-1, 1) }
+func (l *Ledger) SetSeries(n int) { l.rows = max((n-reserved)/roomOfRow-1, 1) }
 
 // Begin says that all backends are about to be read; a partial reading leaves out gauges, and is for Ask before its End.
 func (l *Ledger) Begin(now time.Time, partial bool) {
@@ -259,7 +262,11 @@ func (l *Ledger) age(now time.Time) {
 func (l *Ledger) Rows(each func(Row)) {
 	for _, r := range l.routes {
 		if r.place != inRest {
-			each(Row{Route: r.Route, Counts: r.row(), Gauges: r.gauges, Ended: r.place == leaving})
+			row := Row{Route: r.Route, Counts: r.row(), Gauges: r.gauges, Ended: r.place == leaving}
+			if r.asked && !row.Ended {
+				row.Measure = l.measures[r.Route]
+			}
+			each(row)
 		}
 	}
 }

@@ -198,11 +198,11 @@ func (s *scraper) scrape(w *world) {
 // counted. Rows never are more than the budget has.
 func TestSumsAreExact(t *testing.T) {
 	t.Parallel()
-	moved, whole, parts := 0, 0, 0
+	moved, whole, parts, objectives := 0, 0, 0, 0
 	for seed := range uint64(60) {
 		w := newWorld(t, seed)
 		rows := 3 + w.random.IntN(6)
-		w.ledger.SetSeries(reserved + (rows+1)*SeriesPerRow)
+		w.ledger.SetSeries(reserved + (rows+1)*roomOfRow)
 		for i := range 20 {
 			w.add(fmt.Sprint("ns", i%4), fmt.Sprint("r", i))
 		}
@@ -222,7 +222,13 @@ func TestSumsAreExact(t *testing.T) {
 				w.gauges()
 			}
 			n := 0
-			w.ledger.Rows(func(r Row) { n++; seen[r.Route]++ })
+			w.ledger.Rows(func(r Row) {
+				n++
+				seen[r.Route]++
+				if r.Measure.Availability > 0 {
+					objectives++
+				}
+			})
 			if n > rows {
 				t.Fatalf("seed %d: %d rows, the budget has %d", seed, n, rows)
 			}
@@ -237,6 +243,9 @@ func TestSumsAreExact(t *testing.T) {
 	if parts < whole/4 || whole < 60 {
 		t.Errorf("%d whole and %d partial readings: the test proves little", whole, parts)
 	}
+	if objectives < 1000 {
+		t.Errorf("only %d rows had objectives: the test proves little", objectives)
+	}
 	if moved < 60*10 {
 		t.Errorf("only %d Routes had rows: the test proves little", moved)
 	}
@@ -249,7 +258,7 @@ func (w *world) step() {
 	for name := range w.backends {
 		names = append(names, name)
 	}
-	switch w.random.IntN(12) {
+	switch w.random.IntN(13) {
 	case 0:
 		key := Route{fmt.Sprint("ns", w.random.IntN(4)), fmt.Sprint("r", w.random.IntN(40))}
 		if w.ledger.routes[key] == nil {
@@ -279,6 +288,8 @@ func (w *world) step() {
 		for _, r := range w.readings()[:w.random.IntN(len(names)+1)] {
 			w.ledger.Take(w.pid, &r)
 		}
+	case 12:
+		w.ask(names)
 	case 6:
 		w.fill(names[w.random.IntN(len(names))])
 	case 5:
@@ -332,7 +343,7 @@ func (w *world) identity() {
 func TestBusyRoutesHaveRows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	w.ledger.SetSeries(reserved + 9*SeriesPerRow) // 8 rows
+	w.ledger.SetSeries(reserved + 9*roomOfRow) // 8 rows
 	quiet := map[string]string{}
 	for i := range 30 {
 		name := fmt.Sprintf("r%02d", i)

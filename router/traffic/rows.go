@@ -31,6 +31,7 @@ func (l *Ledger) choose(now time.Time) {
 			delete(l.routes, key)
 		}
 	}
+	l.hear()
 	wanted, members := l.wanted(), map[string]int{}
 	for _, r := range wanted {
 		r.earned = l.round
@@ -43,7 +44,7 @@ func (l *Ledger) choose(now time.Time) {
 			members[r.Namespace]++
 		}
 	}
-	fits := l.used() <= l.rows // which ends when the budget is lowered
+	fits := l.fits(wanted)
 	for _, r := range l.routes {
 		stays := fits && r.backends > 0 && r.until > l.at(now) && members[r.Namespace] <= l.share()
 		if (r.place == detailed || r.place == entering) && r.earned != l.round && !stays {
@@ -51,6 +52,12 @@ func (l *Ledger) choose(now time.Time) {
 		}
 	}
 	l.enter(wanted, now)
+}
+
+// fits reports whether Routes may keep rows that others have earned: not after the budget is lowered, and not while a Route
+// waits for the row that it asked for.
+func (l *Ledger) fits(wanted []*route) bool {
+	return l.used() <= l.rows && !slices.ContainsFunc(wanted, func(r *route) bool { return r.asked && r.place == inRest })
 }
 
 // enter gives rows to those who have earned one, as long as there is room.
@@ -85,13 +92,15 @@ func (l *Ledger) retire(r *route, now time.Time) {
 
 func (l *Ledger) share() int { return max(l.rows/namespaceShare, 1) }
 
-// wanted returns the Routes that have earned a row, the first the busiest. Where not all have room, each namespace has
+// wanted returns the Routes that have earned a row: first those that asked for one, then the busiest. Where not all have room, each namespace has
 // a share for itself, so that no tenant takes all rows. Among those without requests a Route keeps the row that it has.
 func (l *Ledger) wanted() []*route {
-	var busy, idle, others []*route
+	var asked, busy, idle, others []*route
 	for _, r := range l.routes {
 		switch {
 		case r.backends <= 0:
+		case r.asked:
+			asked = append(asked, r)
 		case r.score > 0:
 			busy = append(busy, r)
 		case r.place != inRest:
@@ -100,16 +109,17 @@ func (l *Ledger) wanted() []*route {
 			others = append(others, r)
 		}
 	}
-	if len(busy)+len(idle)+len(others) <= l.rows {
-		return slices.Concat(busy, idle, others)
+	if len(asked)+len(busy)+len(idle)+len(others) <= l.rows {
+		return slices.Concat(asked, busy, idle, others)
 	}
+	slices.SortFunc(asked, byName)
 	slices.SortFunc(busy, func(a, b *route) int { return cmp.Or(cmp.Compare(b.score, a.score), byName(a, b)) })
 	slices.SortFunc(idle, byName)
-	if len(busy)+len(idle) < l.rows {
+	if len(asked)+len(busy)+len(idle) < l.rows {
 		slices.SortFunc(others, byName)
 	}
 	first, more, of := make([]*route, 0, l.rows), []*route(nil), map[string]int{}
-	for _, some := range [][]*route{busy, idle, others} {
+	for _, some := range [][]*route{asked, busy, idle, others} {
 		for _, r := range some {
 			if of[r.Namespace]++; of[r.Namespace] <= l.share() {
 				first = append(first, r)

@@ -53,6 +53,10 @@ const (
 // Statuses are how many of the first counters are requests.
 const Statuses = StatusNone + 1
 
+// roomOfRow is for how many series each row takes room: those that it has, and one for the two objectives
+// of a Route that asks for its row. At most half of all rows are of such Routes.
+const roomOfRow = SeriesPerRow + 1
+
 // SeriesPerRow is how many series a row has: its counters, its connections and its endpoints.
 const SeriesPerRow = counters + 2
 
@@ -144,6 +148,8 @@ type Row struct {
 	Route
 	Counts Counts
 	Gauges
+	// Measure has the objectives of a Route that asked for its row, and got it for that.
+	Measure model.Measure
 	// Ended is true for a row that only stands until all have seen it; it has no gauges.
 	Ended bool
 }

@@ -37,6 +37,7 @@ func bounds() map[string]string {
 		"class":     "`1xx` to `5xx`, and `none`",
 		"cause":     "`connect`, `response` and `client_abort`",
 		"kind":      "`routes` and `budget`",
+		"slo":       "`availability` and `latency`",
 		"service":   "LoadBalancer Services, or services of the cloud",
 		"severity":  "`Error`, `Warning` and `Info`",
 		"state":     "a fixed set of states",

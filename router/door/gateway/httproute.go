@@ -104,6 +104,7 @@ func (b *builder) ingest() *door.Result {
 		b.refuseMisplaced()
 	}
 	b.sayShared()
+	b.measure()
 	rules := b.rules()
 	b.bound(rules)
 	if b.refused == "" {

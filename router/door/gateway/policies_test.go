@@ -257,3 +257,26 @@ spec: {parentRef: {name: gw}, listeners: [{name: own, port: 81, protocol: HTTP}]
 	}
 	return closed > 0
 }
+
+// TestMeasured: annotations of routes say how requests are counted, of routes of HTTP with objectives.
+func TestMeasured(t *testing.T) {
+	t.Parallel()
+	measured := func(annotations string) (*model.Measure, []string) {
+		t.Helper()
+		c := newCluster(t, strings.Join([]string{twoListeners, strings.Replace(twoRules, "labels: {app: shop}", "annotations: {"+annotations+"}", 1), "kind: Service\nmetadata: {namespace: ns, name: web}\nspec: {ports: [{port: 80}]}"}, "\n---\n"))
+		res := c.route(t, "ns", "r")
+		var findings []string
+		for _, f := range res.Findings {
+			if strings.HasPrefix(f.Field, "metadata.annotations") {
+				findings = append(findings, string(f.Reason)+" "+f.Field)
+			}
+		}
+		return res.Measure, findings
+	}
+	if m, findings := measured(`fairlead.dev/metrics: detail, fairlead.dev/slo: "availability=99.5"`); m == nil || *m != (model.Measure{Detail: true, Availability: 99_500}) || len(findings) > 0 {
+		t.Errorf("%+v, %v", m, findings)
+	}
+	if m, findings := measured(`fairlead.dev/metrics: some, fairlead.dev/slo: "availability=5"`); m != nil || !slices.Equal(findings, []string{"InvalidAnnotation metadata.annotations[fairlead.dev/metrics]", "InvalidAnnotation metadata.annotations[fairlead.dev/slo]"}) {
+		t.Errorf("%+v, %v", m, findings)
+	}
+}

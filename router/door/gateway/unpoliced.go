@@ -5,6 +5,20 @@ import (
 	"github.com/fairlead/fairlead/router/policy"
 )
 
+// measure reads how the route's requests are counted.
+func (b *builder) measure() {
+	if b.datagrams() {
+		return
+	}
+	m, problems := policy.Measured(b.route.Annotations, b.stream())
+	for _, p := range problems {
+		b.find(p.Severity, "metadata.annotations["+p.Key+"]", p.Reason, p.Message, p.Effect)
+	}
+	if m.Asks() {
+		b.result.Measure = &m
+	}
+}
+
 // former is what all doors of the Gateway API have in common: what was served before stays only
 // where HAProxy refuses something newer.
 type former struct{}

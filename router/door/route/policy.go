@@ -221,6 +221,9 @@ func (b *builder) readAnnotations(c *model.Claim) (spec policy.Spec, closed bool
 		}
 		b.find(p.Severity, "metadata.annotations["+p.Key+"]", p.Reason, p.Message, p.Effect)
 	}
+	if m := spec.Measure; m.Asks() {
+		b.result.Measure = &m
+	}
 	// What the table says of plain routes, it has reported.
 	if spec.ToHTTPS() != (model.ToHTTPS{}) && c.Insecure != model.InsecureRedirect && c.Termination != model.Plain {
 		b.find(api.SeverityInfo, "metadata.annotations["+policy.RedirectStatus+"]", api.ReasonAnnotationIgnored,

@@ -86,17 +86,17 @@ func budgets() []Alert {
 		burn("FairleadErrorBudgetGoneInThirtyDays", Ticket, 1, "3d", "6h", "less than 30 days"),
 		{
 			Name: "FairleadRouteErrorBudgetBurns", Severity: Ticket,
-			Expr:    fmt.Sprintf("%s > %.4g\n  and %s > %.4g", ratioOf("route", "1h"), 14.4*(1-Objective), ratioOf("route", "5m"), 14.4*(1-Objective)),
+			Expr:    fmt.Sprintf("%s > %.4g\n  and %s > %.4g\n  unless on (job, namespace, route) fairlead_route_slo_ratio{slo=\"availability\"}", ratioOf("route", "1h"), 14.4*(1-Objective), ratioOf("route", "5m"), 14.4*(1-Objective)),
 			Summary: "{{ $value | humanizePercentage }} of the requests to Route {{ $labels.namespace }}/{{ $labels.route }} fail",
 			Meaning: fmt.Sprintf("A Route with at least %d requests in the last hour answered more than 14.4 of 1000 with a status of 500 or more, and still does", enough) +
-				". Only Routes with [series of their own](../../operator/metrics.md#routes) are looked at.",
+				". Routes with an objective of their own have [alerts](README.md#objectives-of-routes) of their own. Only Routes with [series of their own](../../operator/metrics.md#routes) are looked at.",
 			Effect:  "Clients of this Route see errors.",
 			Check:   []string{"kubectl fairlead why route/NAME -n NAMESPACE", "kubectl get endpointslices -n NAMESPACE"},
 			Repair:  "Send the alert to the owner of the namespace. 503: the Route has no ready pod. Other statuses are most often the pods' own: look at their logs.",
 			Silence: "For a Route whose owner knows.",
 			Fires:   []Series{requests("web", "5xx", "0+2x120"), requests("web", "2xx", "0+98x120")},
-			// The first one is below the bound, the second one has too few requests.
-			Silent: []Series{requests("web", "5xx", "0+1x120"), requests("web", "2xx", "0+99x120"), requests("rare", "5xx", "0+1x120"), requests("rare", "2xx", "0x120")},
+			// The first one is below the bound, the second one has too few requests, the third one an objective of its own.
+			Silent: []Series{requests("own", "5xx", "0+2x120"), requests("own", "2xx", "0+98x120"), constant(`fairlead_route_slo_ratio{`+job+`,namespace="shop",route="own",slo="availability"}`, "0.9"), requests("web", "5xx", "0+1x120"), requests("web", "2xx", "0+99x120"), requests("rare", "5xx", "0+1x120"), requests("rare", "2xx", "0x120")},
 		},
 	}
 }

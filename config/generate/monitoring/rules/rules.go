@@ -59,6 +59,7 @@ func Groups() []Group {
 		{"fairlead-routers", "Routers", nil, slices.Concat(routers(), haproxy())},
 		{"fairlead-routes", "Routes and policies", nil, routes()},
 		{"fairlead-budgets", "Budgets of errors", ratios(), budgets()},
+		{"fairlead-objectives", "Objectives of Routes", objectiveRecords(), objectives()},
 		{"fairlead-agent", "Policy agent", nil, agent()},
 		{"fairlead-addresses", "Addresses", nil, slices.Concat(addresses(), bgp())},
 		{"fairlead-operator", "Operator, names and clouds", nil, operator()},
