@@ -69,9 +69,10 @@ func (t *trafficMetrics) source() Counters {
 	return t.from
 }
 
-// read takes in what all backends have counted, if what is known is older than that. While HAProxy does not answer,
-// what was read last stays.
-func (t *trafficMetrics) read(age time.Duration) {
+// read takes in what all backends have counted, if what is known is older than that. The last reading of a process takes
+// in those without an identifier, too, of which a partial one knows nothing while they are new. While HAProxy does not
+// answer, what was read last stays.
+func (t *trafficMetrics) read(age time.Duration, last bool) {
 	from := t.source()
 	if from == nil {
 		return
@@ -81,7 +82,7 @@ func (t *trafficMetrics) read(age time.Duration) {
 	if time.Since(t.readAt) < age {
 		return
 	}
-	if err := t.readAll(from); err != nil {
+	if err := t.readAll(from, last); err != nil {
 		return
 	}
 	t.locked(func() {
@@ -90,16 +91,16 @@ func (t *trafficMetrics) read(age time.Duration) {
 	})
 }
 
-// readAll reads the gauges with the counters only if they have to be: that takes HAProxy three times as long.
-func (t *trafficMetrics) readAll(from Counters) error {
+// readAll reads the gauges with the counters only if they have to be, or whole is true: that takes HAProxy three times as
+// long.
+func (t *trafficMetrics) readAll(from Counters, whole bool) error {
 	take := func(pid int, reading *traffic.Reading) {
 		t.locked(func() { t.ledger.Take(pid, reading) })
 	}
 	begin := func(partial bool) {
 		t.locked(func() { t.ledger.Begin(time.Now(), partial) })
 	}
-	var whole bool
-	t.locked(func() { whole = t.ledger.NeedsWhole(time.Now()) })
+	t.locked(func() { whole = whole || t.ledger.NeedsWhole(time.Now()) })
 	if !whole {
 		begin(true)
 		known, err := from.Totals(take)
@@ -166,7 +167,7 @@ func (e *Engine) tellMeasures() {
 }
 
 // readTraffic counts before the process that counts is replaced.
-func (e *Engine) readTraffic() { e.o.Metrics.traffic.read(0) }
+func (e *Engine) readTraffic() { e.o.Metrics.traffic.read(0, true) }
 
 // countersOf lets the metrics of an engine read the HAProxy of its layout.
 func countersOf(o Options) error {

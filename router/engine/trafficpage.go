@@ -52,7 +52,7 @@ func (t *trafficMetrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. The series of Routes are not among what it sends: see WriteRoutes.
 func (t *trafficMetrics) Collect(to chan<- prometheus.Metric) {
-	t.read(fresh)
+	t.read(fresh, false)
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.from == nil {
@@ -92,7 +92,7 @@ func (m *Metrics) WriteRoutes(to io.Writer) error {
 
 // rows returns the rows of Routes and of the rest.
 func (t *trafficMetrics) rows() (rows []traffic.Row) {
-	t.read(fresh)
+	t.read(fresh, false)
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.from == nil {

@@ -42,6 +42,7 @@ func (r *Runtime) Totals(each func(pid int, reading *traffic.Reading)) (known bo
 // counters calls each with what is in the lines of an answer that follow a line which begins with head.
 func (r *Runtime) counters(commands []string, head string, each func(pid int, reading *traffic.Reading)) error {
 	var columns []statColumn
+	var reading traffic.Reading
 	pid := 0
 	err := r.streamBytes(strings.Join(commands, ";"), func(l []byte) {
 		if value, ok := bytes.CutPrefix(l, []byte("Pid: ")); ok {
@@ -51,7 +52,7 @@ func (r *Runtime) counters(commands []string, head string, each func(pid int, re
 			columns = statColumns(string(names))
 			return
 		}
-		if reading, ok := parseCounters(l, columns); ok && pid != 0 {
+		if parseCounters(l, columns, &reading) && pid != 0 {
 			each(pid, &reading)
 		}
 	})
@@ -90,31 +91,36 @@ func statColumns(head string) (columns []statColumn) {
 // tcpKind begins the names of backends of passthrough connections, which have no status.
 const tcpKind = string(model.KindTCP) + ":"
 
-// parseCounters reads a line of "show stat" about a Route's backend.
-func parseCounters(l []byte, columns []statColumn) (reading traffic.Reading, ok bool) {
+// parseCounters reads a line about a Route's backend, and reports false for any other line.
+func parseCounters(l []byte, columns []statColumn, reading *traffic.Reading) bool {
+	*reading = traffic.Reading{}
 	if !model.IsBackendName(l) {
-		return reading, false
+		return false
 	}
 	for at, take := range columns {
-		var field []byte
-		if field, l, ok = bytes.Cut(l, []byte(",")); !ok {
-			return reading, false
+		field, rest, ok := bytes.Cut(l, []byte(","))
+		if !ok {
+			return false
 		}
+		l = rest
 		switch {
 		case at == statName:
 			reading.Backend = string(field)
 		case take != nil:
-			take(&reading, count(field))
+			take(reading, count(field))
 		}
 	}
 	if strings.HasPrefix(reading.Backend, tcpKind) {
 		reading.Counts[traffic.StatusNone] = reading.Sessions
 	}
-	return reading, reading.Backend != ""
+	return reading.Backend != ""
 }
 
 // count is a number of HAProxy's; an empty field is one that a backend of its kind does not have.
 func count(text []byte) uint64 {
+	if len(text) == 1 && text[0] == '0' { // as nearly all are
+		return 0
+	}
 	n, err := strconv.ParseUint(string(text), 10, 64)
 	if err != nil {
 		return 0

@@ -23,8 +23,11 @@ type looks struct {
 	// too many backends.
 	wholeAt      time.Time
 	whole, blind int
-	// asked are backends whose gauges are to be read, unnamed those that partial readings leave out.
-	asked, unnamed map[string]bool
+	// asked are backends whose gauges are to be read, with the first reading that is to have them: one that was under way
+	// when they changed may be too old.
+	asked map[string]uint32
+	// unnamed are those that partial readings leave out.
+	unnamed map[string]bool
 }
 
 // smallGauges are Gauges of one backend.
@@ -36,9 +39,18 @@ func (l *Ledger) NeedsWhole(now time.Time) bool {
 }
 
 // Touch says that the endpoints of a backend change.
-func (l *Ledger) Touch(name string) {
+func (l *Ledger) Touch(name string) { l.ask(name, l.round+1) }
+
+func (l *Ledger) ask(name string, round uint32) {
 	if len(l.asked) <= mostAsked {
-		l.asked[name] = true
+		l.asked[name] = round
+	}
+}
+
+// answered says that this reading has the gauges of a backend.
+func (l *Ledger) answered(name string) {
+	if l.asked[name] <= l.round {
+		delete(l.asked, name)
 	}
 }
 
@@ -50,7 +62,7 @@ func (l *Ledger) Ask() ([]string, bool) {
 		switch {
 		case b.round == l.round || l.overtaken[name]:
 		case l.unnamed[name]:
-			l.Touch(name)
+			l.ask(name, l.round)
 		default: // it is gone, or has no identifier, which only a whole reading tells
 			b.missed, found = true, false
 		}
@@ -79,7 +91,7 @@ func (l *Ledger) endWhole(now time.Time) {
 		clear(l.unnamed)
 	}
 	l.begun, l.wholeAt, l.whole = true, now, l.pid
-	clear(l.asked)
+	maps.DeleteFunc(l.asked, func(_ string, round uint32) bool { return round <= l.round })
 }
 
 func (l *Ledger) forget(backend string) {
@@ -96,7 +108,7 @@ func (l *Ledger) gauge(b *backend, reading *Reading) {
 			now.connections = clamp(n)
 		}
 	} else {
-		delete(l.asked, reading.Backend)
+		l.answered(reading.Backend)
 	}
 	b.setGauges(now)
 }

@@ -71,7 +71,7 @@ const (
 
 // New returns a ledger without anything.
 func New() *Ledger {
-	l := &Ledger{routes: map[Route]*route{}, backends: map[string]*backend{}, looks: looks{asked: map[string]bool{}, unnamed: map[string]bool{}}}
+	l := &Ledger{routes: map[Route]*route{}, backends: map[string]*backend{}, looks: looks{asked: map[string]uint32{}, unnamed: map[string]bool{}}}
 	l.SetSeries(Series)
 	return l
 }
@@ -186,7 +186,7 @@ func (l *Ledger) backend(name string) *backend {
 	r.backends++
 	b := &backend{route: r}
 	l.backends[name] = b
-	l.Touch(name)
+	l.ask(name, l.round)
 	return b
 }
 

@@ -79,11 +79,20 @@ func (w *world) readings() (all []Reading) {
 
 // take reads all as the engine does.
 func (w *world) take() {
+	if w.ledger.NeedsWhole(w.now) {
+		w.takeWhole()
+		return
+	}
 	defer w.discover()()
-	if !w.ledger.NeedsWhole(w.now) && w.partial() {
+	if w.partial() {
 		w.parts++
 		return
 	}
+	w.takeWhole()
+}
+
+func (w *world) takeWhole() {
+	defer w.discover()()
 	w.whole++
 	w.ledger.Begin(w.now, false)
 	w.end(w.readings())
@@ -144,7 +153,7 @@ func (w *world) remove(name string) {
 
 // restart replaces the process after everything was read.
 func (w *world) restart() {
-	w.take()
+	w.takeWhole()
 	w.pid++
 	for name, r := range w.backends {
 		r.Counts = Counts{}
@@ -233,7 +242,7 @@ func TestSumsAreExact(t *testing.T) {
 				t.Fatalf("seed %d: %d rows, the budget has %d", seed, n, rows)
 			}
 		}
-		w.take()
+		w.takeWhole()
 		if got := w.ledger.Total(); got != w.truth {
 			t.Fatalf("seed %d: the total is %v, counted was %v", seed, got, w.truth)
 		}
@@ -427,6 +436,34 @@ func TestANewProcessCountsFromZero(t *testing.T) {
 	w.take()
 	if total := w.ledger.Total(); total != w.truth {
 		t.Errorf("the total is %v, counted was %v", total, w.truth)
+	}
+}
+
+// TestTouchedMeanwhile: what changes while it is read is read again with the next reading.
+func TestTouchedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	name := w.add("shop", "web")
+	w.take()
+	w.ledger.Begin(w.now, true)
+	r := *w.backends[name]
+	r.Partial = true
+	w.ledger.Take(w.pid, &r)
+	w.ledger.Touch(name)
+	if ask, ok := w.ledger.Ask(); !ok || len(ask) != 1 {
+		t.Fatalf("asks for %v, %v", ask, ok)
+	}
+	w.end([]Reading{*w.backends[name]}) // the answer may be from before the change
+	w.backends[name].Endpoints = 5
+	w.take()
+	var got uint64
+	w.ledger.Rows(func(r Row) { got = r.Endpoints })
+	if w.parts != 1 || got != 5 {
+		t.Errorf("%d endpoints after %d partial readings, want 5 after 1", got, w.parts)
+	}
+	w.take()
+	if len(w.ledger.asked) > 0 {
+		t.Errorf("still asks for %v", w.ledger.asked)
 	}
 }
 

@@ -113,7 +113,12 @@ func (l *Ledger) wanted() []*route {
 		return slices.Concat(asked, busy, idle, others)
 	}
 	slices.SortFunc(asked, byName)
-	slices.SortFunc(busy, func(a, b *route) int { return cmp.Or(cmp.Compare(b.score, a.score), byName(a, b)) })
+	slices.SortFunc(busy, func(a, b *route) int {
+		if c := cmp.Compare(b.score, a.score); c != 0 { // names take ten times as long
+			return c
+		}
+		return byName(a, b)
+	})
 	slices.SortFunc(idle, byName)
 	if len(asked)+len(busy)+len(idle) < l.rows {
 		slices.SortFunc(others, byName)
@@ -132,5 +137,8 @@ func (l *Ledger) wanted() []*route {
 }
 
 func byName(a, b *route) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	if a.Namespace == b.Namespace {
+		return strings.Compare(a.Name, b.Name)
+	}
+	return strings.Compare(a.Namespace, b.Namespace)
 }
