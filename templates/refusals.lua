@@ -24,6 +24,8 @@ local function answeredBy(txn, status)
   end
   if has("waf_blocks") then
     return "firewall" -- which is the last one
+  elseif has("identified") then
+    return "limits" -- which come after authentication
   elseif status < 400 then
     return has("ask") and "authentication" or status == 204 and "cors" or "redirects"
   elseif status == 401 or status == 421 or status == 403 and has("client_mark") and not has("client_passed") then

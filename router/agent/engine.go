@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fairlead/fairlead/router/agent/authorize"
-	"github.com/fairlead/fairlead/router/agent/jwt"
 	"github.com/fairlead/fairlead/router/agent/session"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/share/peers"
@@ -189,6 +188,8 @@ type policy struct {
 	rules               []authorize.Rule
 	// mirrors are targets of copies.
 	mirrors []*mirror
+	// identities are what limits of HAProxy count by.
+	identities []snapshot.Identity
 	// counted are limits over all replicas.
 	counted []snapshot.Counted
 	// asks is set if an auth server is asked.
@@ -209,19 +210,13 @@ type method interface {
 	mapped() []string
 }
 
-// identity is what a method found out about the client, for rules.
-type identity struct {
-	consumer string
-	claims   jwt.Claims
-}
-
 // compile prepares a policy. One that is as before is taken over, with its connections.
 func (e *Engine) compile(s *snapshot.Policy, old *world) *policy {
 	hash := s.Hash()
 	if p := old.policies[s.ID]; p != nil && p.hash == hash && p.err == nil {
 		return p
 	}
-	p := &policy{id: s.ID, hash: hash, namespace: s.Namespace, satisfy: s.Satisfy, listed: s.Listed, rules: s.Authorization}
+	p := &policy{id: s.ID, hash: hash, namespace: s.Namespace, satisfy: s.Satisfy, listed: s.Listed, rules: s.Authorization, identities: s.Identities}
 	p.err = e.fill(p, s)
 	return p
 }
@@ -242,6 +237,9 @@ func (e *Engine) fill(p *policy, s *snapshot.Policy) error {
 	p.byPath = slices.ContainsFunc(s.Authorization, func(r authorize.Rule) bool { return len(r.Paths) > 0 })
 	if len(s.Authorization) > authorize.MaxRules {
 		return fmt.Errorf("more than %d rules of authorization", authorize.MaxRules)
+	}
+	if len(s.Identities) > snapshot.MaxIdentities {
+		return fmt.Errorf("more than %d identities", snapshot.MaxIdentities)
 	}
 	if err := e.addMethods(p, s); err != nil {
 		return err
@@ -338,6 +336,7 @@ func (e *Engine) decide(ctx context.Context, q *Question) Answer {
 	if !p.kept {
 		a.TTL = 0
 	}
+	a.Identities = identities(p.identities, a.Consumer, id.claims)
 	if len(a.Consumer) > longestConsumer || !spop.ValidValue(a.Consumer) {
 		a.Consumer = ""
 	}

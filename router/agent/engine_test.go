@@ -280,6 +280,8 @@ func TestCredentials(t *testing.T) {
 		"external, by both":        {snapshot.Policy{External: cached("Cookie:s", "authorization")}, "ac"},
 		"external, another header": {snapshot.Policy{External: cached("X-Token")}, ""},
 		"external and basic":       {snapshot.Policy{External: cached("Cookie:s"), Basic: basic}, "ac"},
+		"basic, counted by user":   {snapshot.Policy{Basic: basic, Identities: []snapshot.Identity{{}}}, "a"},
+		"the same with keys":       {snapshot.Policy{Basic: basic, APIKeys: &snapshot.APIKeys{}, Identities: []snapshot.Identity{{}}}, ""},
 		"rules alone":              {snapshot.Policy{Authorization: []authorize.Rule{{}}}, ""},
 	} {
 		if got := test.p.Credentials(); got != test.want {

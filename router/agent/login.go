@@ -78,7 +78,7 @@ func (e *Engine) newLogin(s *snapshot.Policy) (*login, error) {
 			m.scope += " " + one
 		}
 	}
-	m.keeps = keptClaims(m.Claims, s.Authorization)
+	m.keeps = keptClaims(m.Claims, s.Authorization, s.Identities)
 	if err := m.identify(s.Namespace); err != nil {
 		return nil, err
 	}
@@ -114,9 +114,14 @@ func (m *login) identify(namespace string) error {
 	return nil
 }
 
-// keptClaims are the names of claims that headers and rules ask for.
-func keptClaims(list []snapshot.ClaimHeader, rules []authorize.Rule) []string {
+// keptClaims are the names of claims that headers, rules and limits ask for.
+func keptClaims(list []snapshot.ClaimHeader, rules []authorize.Rule, limits []snapshot.Identity) []string {
 	names := []string{"sub"}
+	for _, l := range limits {
+		if l.Claim != "" {
+			names = append(names, l.Claim)
+		}
+	}
 	for _, c := range list {
 		names = append(names, c.Claim)
 	}

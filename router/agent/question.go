@@ -54,6 +54,9 @@ type Answer struct {
 	TTL time.Duration
 	// Consumer is who the client is, Reason why it is refused; both are for the log.
 	Consumer, Reason string
+	// Identities are what limits count the request by: 16 hexadecimal digits for each one of
+	// the policy, zeros where there is none.
+	Identities string
 	// group and from are for metrics.
 	group, from string
 }
@@ -130,6 +133,9 @@ func (a *Answer) variables(r *spop.Reply) bool {
 	}
 	if ttl := int64(a.TTL / time.Second); ttl > 0 {
 		r.SetInt(txn, "ttl", ttl)
+	}
+	if a.Identities != "" {
+		r.SetString(txn, "who", a.Identities)
 	}
 	r.SetString(txn, "verdict", "allow")
 	return true

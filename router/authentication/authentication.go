@@ -64,6 +64,8 @@ type Input struct {
 	Now time.Time
 	// Key is what hashes of API keys are made with, in base64.
 	Key string
+	// Identities are what limits count by, for which the policy agent is to answer.
+	Identities []model.LimitKey
 }
 
 // Result is what a route asks for. Each part may be nil.
@@ -131,6 +133,9 @@ func Compile(in Input) (Result, []Problem) {
 			return Result{Keys: c.keys, Certificate: c.certificate, Until: c.until}, c.problems
 		}
 		c.keys.Demanded = c.out.Satisfy != snapshot.Any
+	}
+	for _, k := range c.in.Identities {
+		c.out.Identities = append(c.out.Identities, snapshot.Identity{Claim: k.Name})
 	}
 	agent, err := c.finish()
 	if err != nil {

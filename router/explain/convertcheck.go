@@ -238,7 +238,7 @@ func limited(p, q *model.Policy) bool {
 			return false
 		}
 	}
-	return rates(p.Rates, q.Rates) && rates(p.Shared, q.Shared)
+	return rates(p.Rates, q.Rates) && rates(p.Identified, q.Identified) && rates(p.Shared, q.Shared)
 }
 
 func byAddress(k model.LimitKey) bool {
@@ -270,7 +270,7 @@ func sameAuthority(was, is *model.Claim) bool {
 // notCompared are the fields of a policy that weakness looks at, and those that a claim in a
 // scope has in another form.
 var notCompared = []string{
-	"Forwarded", "Limits", "Rates", "Concurrents", "Shared", "Counted", "HSTS", "Restricted", "Allow", "Deny", "Sizes", "Agent", "APIKeys", "Certificate",
+	"Forwarded", "Limits", "Rates", "Identified", "Concurrents", "Shared", "Counted", "HSTS", "Restricted", "Allow", "Deny", "Sizes", "Agent", "APIKeys", "Certificate",
 	"RequestHeaders", "ResponseHeaders", "BranchHeaders", "Canary", "ClientCertificate", "Firewall",
 }
 

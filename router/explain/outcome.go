@@ -211,7 +211,7 @@ func sharesText(services map[string]float64) string {
 func protections(c *model.Claim) map[string]bool {
 	p := c.Backend.Policy()
 	all := map[string]bool{
-		"limits of connections or requests":      p.Limits != model.Limits{} || len(p.Rates) > 0 || len(p.Concurrents) > 0 || len(p.Shared) > 0,
+		"limits of connections or requests":      p.Limits != model.Limits{} || len(p.Rates) > 0 || len(p.Identified) > 0 || len(p.Concurrents) > 0 || len(p.Shared) > 0,
 		"limits of sizes":                        p.Sizes != model.Sizes{},
 		"a login":                                p.Agent != nil || p.APIKeys != nil,
 		"a client certificate":                   p.Certificate != nil && p.Certificate.Demanded(),

@@ -35,6 +35,7 @@ func TestCommonPolicies(t *testing.T) {
 	}
 	others := map[string]func(*Policy){
 		"Concurrents":   func(p *Policy) { p.Concurrents = []ConcurrentLimit{{}} },
+		"Identified":    func(p *Policy) { p.Identified = []RateLimit{rate} },
 		"Shared":        func(p *Policy) { p.Shared = []RateLimit{rate} },
 		"PodHost":       func(p *Policy) { p.PodHost = "x" },
 		"Sizes":         func(p *Policy) { p.Sizes.Body = 1 },

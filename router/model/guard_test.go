@@ -17,6 +17,7 @@ func TestGuardKnowsPolicies(t *testing.T) {
 	keepsOut := map[string]func(*Policy){
 		"Limits":      func(p *Policy) { p.Limits.Requests = 1 },
 		"Rates":       func(p *Policy) { p.Rates = []RateLimit{rate} },
+		"Identified":  func(p *Policy) { p.Identified = []RateLimit{rate} },
 		"Concurrents": func(p *Policy) { p.Concurrents = []ConcurrentLimit{{}} },
 		"Shared":      func(p *Policy) { p.Shared = []RateLimit{rate} },
 		"Restricted":  func(p *Policy) { p.Restricted = true },

@@ -171,18 +171,20 @@ func (c *Claim) Guard() string {
 	if p.Agent != nil {
 		asked = p.Agent.Content
 	}
-	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), concurrents(p), sharedTexts(p), asked, keys, certificate, judged)
+	return fmt.Sprint(p.Restricted, p.Limits, p.Sizes, sorted(p.Allow), sorted(p.Deny), exemptions(p), rates(p), identified(p), concurrents(p), sharedTexts(p), asked, keys, certificate, judged)
 }
 
 // KeepsOut reports whether the policy refuses requests of some clients.
 func (p *Policy) KeepsOut() bool {
-	return p.Restricted || len(p.Deny) > 0 || p.Limits != Limits{} || p.Sizes != Sizes{} || p.counted() || len(p.Shared) > 0 ||
+	return p.Restricted || len(p.Deny) > 0 || p.Limits != Limits{} || p.Sizes != Sizes{} || p.counted() || len(p.Identified) > 0 || len(p.Shared) > 0 ||
 		p.Agent != nil || p.APIKeys != nil || p.Certificate != nil || p.Firewall.Blocks()
 }
 
 func exemptions(p *Policy) (lists [][]string) {
-	for i := range p.Rates {
-		lists = append(lists, sorted(p.Rates[i].Exempt))
+	for _, limits := range [][]RateLimit{p.Rates, p.Identified} {
+		for i := range limits {
+			lists = append(lists, sorted(limits[i].Exempt))
+		}
 	}
 	return lists
 }

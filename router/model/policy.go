@@ -30,6 +30,8 @@ type Policy struct {
 	// hold.
 	Rates       []RateLimit
 	Concurrents []ConcurrentLimit
+	// Identified are rates by identity, which Agent and APIKeys have to find out first.
+	Identified []RateLimit
 	// Shared are rates that all replicas count together, and Counted is what the policy
 	// agent, which does that, has to know; nil with Shared only where it is not asked for.
 	Shared  []RateLimit
@@ -212,6 +214,8 @@ const (
 	FieldFirewall
 	// FieldTotalTimeout is in milliseconds.
 	FieldTotalTimeout
+	// FieldIdentified is as FieldRates.
+	FieldIdentified
 	endOfFields
 )
 
@@ -260,6 +264,7 @@ var fields = [endOfFields]func(*Policy) string{
 		return number(p.Maintenance.Until)
 	},
 	FieldFirewall:     firewall,
+	FieldIdentified:   identified,
 	FieldTotalTimeout: func(p *Policy) string { return milliseconds(p.Timeouts.Total) },
 	FieldPattern: func(p *Policy) string {
 		if !p.patterned() {
@@ -338,6 +343,8 @@ const (
 	// the bits of the client's address.
 	FlagCounted       = "y"
 	FlagCountedByBits = "v"
+	// FlagIdentified has limits of Identified.
+	FlagIdentified = "I"
 	// FlagTimeouts has a timeout of connections, queues or pauses.
 	FlagTimeouts = "t"
 	FlagPodHost  = "h"

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,13 +23,16 @@ const (
 	KeyHost    KeyKind = "Host"
 	// KeyNone counts all requests of a route together.
 	KeyNone KeyKind = "None"
+	// KeyConsumer and KeyClaim are known after authentication.
+	KeyConsumer KeyKind = "Consumer"
+	KeyClaim    KeyKind = "Claim"
 )
 
-// LimitKey is what a limit counts by. A request without the header, cookie or
-// parameter is counted by its address.
+// LimitKey is what a limit counts by. A request without the header, cookie,
+// parameter, consumer or claim is counted by its address.
 type LimitKey struct {
 	Kind KeyKind
-	// Name is that of the header (in lower case), cookie or parameter.
+	// Name is that of the header (in lower case), cookie, parameter or claim.
 	Name string
 	// IPv6Prefix is how many bits of an IPv6 address count, for KeyAddress.
 	IPv6Prefix int
@@ -50,6 +54,10 @@ func (k LimitKey) String() string {
 		return "by host"
 	case KeyNone:
 		return "for all requests together"
+	case KeyConsumer:
+		return "by consumer"
+	case KeyClaim:
+		return "by claim " + k.Name
 	case KeyAddress:
 	}
 	if k.IPv6Prefix != DefaultIPv6Prefix {
@@ -77,6 +85,10 @@ func (k LimitKey) record() string {
 		return otherKey + "o"
 	case KeyNone:
 		return otherKey + "n"
+	case KeyConsumer:
+		return otherKey + "u"
+	case KeyClaim:
+		return otherKey + "i" + name
 	case KeyAddress:
 	}
 	if k.IPv6Prefix != DefaultIPv6Prefix {
@@ -84,6 +96,9 @@ func (k LimitKey) record() string {
 	}
 	return ""
 }
+
+// Identity reports whether the key is what authentication finds out about the client.
+func (k LimitKey) Identity() bool { return k.Kind == KeyConsumer || k.Kind == KeyClaim }
 
 // RateHeaders are the headers by which clients are told of a limit.
 type RateHeaders string
@@ -118,6 +133,11 @@ type RateLimit struct {
 const (
 	MaxRates       = 4
 	MaxConcurrents = 2
+	// MaxIdentified count by identity. HAProxy keeps two numbers for each with a verdict.
+	MaxIdentified = 4
+	// MaxLimits is how many rates there may be of all kinds, those that the agent counts
+	// included.
+	MaxLimits = 8
 )
 
 // String is what explain prints: "20/s burst 40 by address".
@@ -284,10 +304,14 @@ func (c *ConcurrentLimit) record() string {
 
 // rates and concurrents write the limits of a policy. Equal limits of several
 // policies count by themselves, which takes different IDs.
-func rates(p *Policy) string {
-	records := make([]string, len(p.Rates))
-	for i := range p.Rates {
-		records[i] = p.Rates[i].record()
+func rates(p *Policy) string { return rateRecords(p.Rates) }
+
+func identified(p *Policy) string { return rateRecords(p.Identified) }
+
+func rateRecords(limits []RateLimit) string {
+	records := make([]string, len(limits))
+	for i := range limits {
+		records[i] = limits[i].record()
 	}
 	return joinLimits(records)
 }
@@ -324,6 +348,9 @@ func (p *Policy) counted() bool { return len(p.Rates) > 0 || len(p.Concurrents) 
 
 // countsByBits reports whether that needs the bits of the client's address.
 func (p *Policy) countsByBits() bool {
+	if slices.ContainsFunc(p.Identified, func(r RateLimit) bool { return len(r.Exempt) > 0 }) {
+		return true
+	}
 	for i := range p.Rates {
 		if r := &p.Rates[i]; len(r.Exempt) > 0 || r.Key.byBits() {
 			return true

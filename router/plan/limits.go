@@ -1,15 +1,36 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// exemptKeys are the keys of addresses that some limits do not count, with the digits
-// of these limits. HAProxy finds the longest key only, so each has the digits of the
+// Marks of limits in the map of exempt addresses: the first one's, and those of the others
+// follow it.
+const (
+	FirstRate       = '1'
+	FirstIdentified = 'a'
+)
+
+// exemptOf returns exemptKeys of all limits of a policy.
+func exemptOf(p *model.Policy) map[string]string {
+	limits := append(slices.Clone(p.Rates), p.Identified...)
+	marks := make([]byte, 0, len(limits))
+	for i := range p.Rates {
+		marks = append(marks, byte(FirstRate+i))
+	}
+	for i := range p.Identified {
+		marks = append(marks, byte(FirstIdentified+i))
+	}
+	return exemptKeys(limits, marks)
+}
+
+// exemptKeys are the keys of addresses that some limits do not count, with the marks
+// of these limits. HAProxy finds the longest key only, so each has the marks of the
 // shorter ones that it begins with, too.
-func exemptKeys(rates []model.RateLimit) map[string]string {
+func exemptKeys(rates []model.RateLimit, marks []byte) map[string]string {
 	limits := map[string]uint{}
 	for i := range rates {
 		for _, prefix := range rates[i].Exempt {
@@ -18,7 +39,7 @@ func exemptKeys(rates []model.RateLimit) map[string]string {
 			}
 		}
 	}
-	digits := make(map[string]string, len(limits))
+	found := make(map[string]string, len(limits))
 	for key := range limits {
 		var all uint
 		for n := strings.IndexByte(key, '/') + 1; n <= len(key); n++ {
@@ -27,10 +48,10 @@ func exemptKeys(rates []model.RateLimit) map[string]string {
 		var text []byte
 		for i := range rates {
 			if all&(1<<i) != 0 {
-				text = append(text, byte('1'+i))
+				text = append(text, marks[i])
 			}
 		}
-		digits[key] = string(text)
+		found[key] = string(text)
 	}
-	return digits
+	return found
 }

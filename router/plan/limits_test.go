@@ -19,10 +19,11 @@ func TestExemptKeys(t *testing.T) {
 		}
 		return out
 	}
-	got := exemptKeys([]model.RateLimit{
-		{Exempt: list("10.0.0.0/8", "0.0.0.0/0")}, {}, {Exempt: list("10.1.0.0/16", "fd00::/8")}, {Exempt: list("10.1.2.3/32")},
+	got := exemptOf(&model.Policy{
+		Rates:      []model.RateLimit{{Exempt: list("10.0.0.0/8", "0.0.0.0/0")}, {}, {Exempt: list("10.1.0.0/16", "fd00::/8")}, {Exempt: list("10.1.2.3/32")}},
+		Identified: []model.RateLimit{{Exempt: list("10.1.0.0/16")}, {Exempt: list("fd00::/8")}},
 	})
-	want := map[string]string{"8/": "1", "8/0A": "1", "8/0A01": "13", "8/0A010203": "134", "32/FD": "3"}
+	want := map[string]string{"8/": "1", "8/0A": "1", "8/0A01": "13a", "8/0A010203": "134a", "32/FD": "3b"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

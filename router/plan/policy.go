@@ -144,8 +144,8 @@ func addressEntries(entries map[Entry]string, name string, p *model.Policy) {
 			}
 		}
 	}
-	for key, digits := range exemptKeys(p.Rates) {
-		entries[Entry{MapExempt, name + "/l/" + key}] = digits
+	for key, marks := range exemptOf(p) {
+		entries[Entry{MapExempt, name + "/l/" + key}] = marks
 	}
 }
 

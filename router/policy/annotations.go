@@ -233,8 +233,8 @@ var table = []Annotation{
 		protects: always, set: setLimit,
 	},
 	{
-		Key: AnnotationLimitKey, Values: "address, header:NAME, cookie:NAME or query:NAME", Default: "address", Terminations: http,
-		Doc:      "What fairlead.dev/limit counts by. Requests without the header, cookie or parameter are counted by their address.",
+		Key: AnnotationLimitKey, Values: "address, consumer, header:NAME, cookie:NAME, query:NAME or claim:NAME", Default: "address", Terminations: http,
+		Doc:      "What fairlead.dev/limit counts by; consumer and claim are known after authentication. Requests without are counted by their address.",
 		protects: (*Spec).hasLimit, set: setLimitKey,
 	},
 	{

@@ -30,6 +30,7 @@ const (
 	minPrefix         = 48
 	maxPrefix         = 128
 	prefixStep        = 4
+	longestClaim      = 128
 	defaultStatus     = 429
 	unavailableStatus = 503
 )
@@ -80,8 +81,8 @@ func compileCounts(l *v1alpha1.Limits, p *model.Policy) []Problem {
 		return nil
 	}
 	var problems []Problem
-	if len(l.Requests) > model.MaxRates {
-		return append(problems, closing("limits.requests", fmt.Sprintf("has more than %d limits", model.MaxRates)))
+	if len(l.Requests) > model.MaxLimits {
+		return append(problems, closing("limits.requests", fmt.Sprintf("has more than %d limits", model.MaxLimits)))
 	}
 	for i := range l.Requests {
 		field := fmt.Sprintf("limits.requests[%d]", i)
@@ -95,11 +96,14 @@ func compileCounts(l *v1alpha1.Limits, p *model.Policy) []Problem {
 				Key: field + ".exempt", Severity: api.SeverityWarning, Reason: api.ReasonInvalidField, Message: notAddress(item), Effect: "it exempts no client",
 			})
 		}
-		if rate.Shared {
+		switch {
+		case rate.Key.Identity():
+			p.Identified = append(slices.Clip(p.Identified), rate)
+		case rate.Shared:
 			p.Shared = append(slices.Clip(p.Shared), rate)
-			continue
+		default:
+			p.Rates = append(slices.Clip(p.Rates), rate)
 		}
-		p.Rates = append(slices.Clip(p.Rates), rate)
 	}
 	if l.Concurrent == nil {
 		return problems
@@ -137,6 +141,9 @@ func readRate(l *v1alpha1.RequestLimit) (rate model.RateLimit, wrong []string, e
 	}
 	if rate.Key, err = readKey(l.Key); err != nil {
 		return rate, nil, err
+	}
+	if rate.Shared && rate.Key.Identity() {
+		return rate, nil, errors.New("keys Consumer and Claim are counted by each replica; scope must be Replica")
 	}
 	for i, item := range l.Exempt {
 		prefix, ok := parsePrefix(string(item))
@@ -177,7 +184,9 @@ func readConcurrent(l *v1alpha1.ConcurrentLimit) (limit model.ConcurrentLimit, e
 	case !slices.Contains([]int{defaultStatus, unavailableStatus}, limit.Status):
 		return limit, errors.New("status must be 429 or 503")
 	}
-	limit.Key, err = readKey(l.Key)
+	if limit.Key, err = readKey(l.Key); err == nil && limit.Key.Identity() {
+		return limit, errors.New("key: Consumer and Claim are for requests")
+	}
 	return limit, err
 }
 
@@ -188,12 +197,16 @@ func readKey(k *v1alpha1.LimitKey) (model.LimitKey, error) {
 		return key, nil
 	}
 	key.Kind, key.Name = model.KeyKind(k.Type), k.Name
-	named := slices.Contains([]model.KeyKind{model.KeyHeader, model.KeyCookie, model.KeyQuery}, key.Kind)
+	named := slices.Contains([]model.KeyKind{model.KeyHeader, model.KeyCookie, model.KeyQuery, model.KeyClaim}, key.Kind)
 	switch {
-	case !named && !slices.Contains([]model.KeyKind{model.KeyAddress, model.KeyHost, model.KeyNone}, key.Kind):
-		return key, errors.New("key.type must be Address, Header, Cookie, Query, Host or None")
+	case !named && !slices.Contains([]model.KeyKind{model.KeyAddress, model.KeyHost, model.KeyNone, model.KeyConsumer}, key.Kind):
+		return key, errors.New("key.type must be Address, Header, Cookie, Query, Host, None, Consumer or Claim")
 	case named != (key.Name != ""):
-		return key, errors.New("key.name is for Header, Cookie and Query, which need it")
+		return key, errors.New("key.name is for Header, Cookie, Query and Claim, which need it")
+	case key.Kind == model.KeyClaim:
+		if len(key.Name) > longestClaim || strings.ContainsFunc(key.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return key, fmt.Errorf("key.name must have at most %d bytes, and no control characters", longestClaim)
+		}
 	case named && !model.HeaderName(key.Name):
 		return key, errors.New("key.name must be a token of RFC 9110, of 128 characters at most")
 	case k.IPv6Prefix != 0 && (key.Kind != model.KeyAddress || k.IPv6Prefix < minPrefix || k.IPv6Prefix > maxPrefix || k.IPv6Prefix%prefixStep != 0):
@@ -222,8 +235,12 @@ func tooMany(limits []*v1alpha1.Limits) (field, message string) {
 	}
 	const more = "all limits of the object together are more than %d"
 	switch {
-	case rates > model.MaxRates:
-		return "requests", fmt.Sprintf(more, model.MaxRates)
+	case rates > model.MaxLimits:
+		return "requests", fmt.Sprintf(more, model.MaxLimits)
+	case len(p.Rates) > model.MaxRates:
+		return "requests", fmt.Sprintf(more, model.MaxRates) + " of each replica before authentication, by other keys than Consumer and Claim"
+	case len(p.Identified) > model.MaxIdentified:
+		return "requests", fmt.Sprintf(more, model.MaxIdentified) + " by consumers and claims"
 	case len(p.Concurrents) > model.MaxConcurrents:
 		return "concurrent", fmt.Sprintf(more, model.MaxConcurrents) + " with different keys"
 	}
@@ -254,7 +271,7 @@ const annotatedLimit = "requests"
 
 var (
 	rateText = regexp.MustCompile(`^([0-9]{1,7})/([smh])( burst ([0-9]{1,7}))?$`)
-	keyText  = regexp.MustCompile(`^(header|cookie|query):(.+)$`)
+	keyText  = regexp.MustCompile(`^(header|cookie|query|claim):(.+)$`)
 )
 
 // setLimit reads fairlead.dev/limit.
@@ -297,13 +314,14 @@ func (s *Spec) annotated() *v1alpha1.RequestLimit {
 
 // setLimitKey reads fairlead.dev/limit-key. Without a limit it changes nothing.
 func setLimitKey(s *Spec, v string) error {
-	key := v1alpha1.LimitKey{Type: string(model.KeyAddress)}
-	if m := keyText.FindStringSubmatch(v); m != nil && model.HeaderName(m[2]) {
+	key := v1alpha1.LimitKey{Type: map[string]string{"address": string(model.KeyAddress), "consumer": string(model.KeyConsumer)}[v]}
+	if m := keyText.FindStringSubmatch(v); m != nil {
 		key = v1alpha1.LimitKey{Type: map[string]string{
-			"header": string(model.KeyHeader), "cookie": string(model.KeyCookie), "query": string(model.KeyQuery),
+			"header": string(model.KeyHeader), "cookie": string(model.KeyCookie), "query": string(model.KeyQuery), "claim": string(model.KeyClaim),
 		}[m[1]], Name: m[2]}
-	} else if v != "address" {
-		return errors.New("must be address, header:NAME, cookie:NAME or query:NAME")
+	}
+	if _, err := readKey(&key); err != nil {
+		return errors.New("must be address, consumer, header:NAME, cookie:NAME, query:NAME or claim:NAME")
 	}
 	if limit := s.annotated(); limit != nil {
 		limit.Key = &key

@@ -39,22 +39,35 @@ func TestRateFields(t *testing.T) {
 		"status":          {func(l *v1alpha1.RequestLimit) { l.Status = 200 }, "status must"},
 		"headers":         {func(l *v1alpha1.RequestLimit) { l.Headers = "All" }, "headers must"},
 		"scope":           {func(l *v1alpha1.RequestLimit) { l.Scope = "Cluster" }, "scope must"},
-		"kind of key":     {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Claim", Name: "sub"} }, "key.type must"},
-		"key without":     {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Cookie"} }, "key.name is"},
-		"key with":        {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "None", Name: "a"} }, "key.name is"},
-		"name of a key":   {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Header", Name: "a b"} }, "key.name must"},
-		"line in a key":   {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Query", Name: "a\n"} }, "key.name must"},
-		"bits":            {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Address", IPv6Prefix: 48} }, ""},
-		"few bits":        {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Address", IPv6Prefix: 44} }, "key.ipv6Prefix"},
-		"odd bits":        {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Address", IPv6Prefix: 57} }, "key.ipv6Prefix"},
-		"bits of a host":  {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Host", IPv6Prefix: 56} }, "key.ipv6Prefix"},
+		"kind of key":     {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Method"} }, "key.type must"},
+		"consumer":        {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Consumer"} }, ""},
+		"claim": {func(l *v1alpha1.RequestLimit) {
+			l.Key = &v1alpha1.LimitKey{Type: "Claim", Name: "https://a.test/x y|+:"}
+		}, ""},
+		"named consumer":  {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Consumer", Name: "a"} }, "key.name is"},
+		"claim without":   {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Claim"} }, "key.name is"},
+		"line in a claim": {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Claim", Name: "a\n"} }, "key.name must"},
+		"long claim": {func(l *v1alpha1.RequestLimit) {
+			l.Key = &v1alpha1.LimitKey{Type: "Claim", Name: strings.Repeat("a", 129)}
+		}, "key.name must"},
+		"shared consumer": {func(l *v1alpha1.RequestLimit) {
+			l.Key, l.Scope = &v1alpha1.LimitKey{Type: "Consumer"}, ScopeShared
+		}, "scope must be Replica"},
+		"key without":    {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Cookie"} }, "key.name is"},
+		"key with":       {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "None", Name: "a"} }, "key.name is"},
+		"name of a key":  {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Header", Name: "a b"} }, "key.name must"},
+		"line in a key":  {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Query", Name: "a\n"} }, "key.name must"},
+		"bits":           {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Address", IPv6Prefix: 48} }, ""},
+		"few bits":       {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Address", IPv6Prefix: 44} }, "key.ipv6Prefix"},
+		"odd bits":       {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Address", IPv6Prefix: 57} }, "key.ipv6Prefix"},
+		"bits of a host": {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Host", IPv6Prefix: 56} }, "key.ipv6Prefix"},
 	} {
 		limit := v1alpha1.RequestLimit{Name: "a", Requests: 5}
 		test.edit(&limit)
 		var p model.Policy
 		problems := compileCounts(&v1alpha1.Limits{Requests: []v1alpha1.RequestLimit{limit}}, &p)
 		switch {
-		case test.want == "" && (len(problems) > 0 || len(p.Rates) != 1):
+		case test.want == "" && (len(problems) > 0 || len(p.Rates)+len(p.Identified) != 1):
 			t.Errorf("%s: %v, rates %v", name, problems, p.Rates)
 		case test.want != "" && (len(problems) != 1 || !problems[0].Closes || !strings.Contains(problems[0].Message, test.want)):
 			t.Errorf("%s: %v, want %q", name, problems, test.want)
@@ -79,6 +92,9 @@ func TestConcurrentsCombine(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, p.Concurrents); diff != "" {
 		t.Error(diff)
+	}
+	if problems := compileCounts(&v1alpha1.Limits{Concurrent: &v1alpha1.ConcurrentLimit{Count: 1, Key: &v1alpha1.LimitKey{Type: "Consumer"}}}, &p); len(problems) != 1 || !problems[0].Closes {
+		t.Errorf("concurrent requests by consumers: %v", problems)
 	}
 	if problems := compileCounts(&v1alpha1.Limits{Concurrent: &v1alpha1.ConcurrentLimit{}}, &p); len(problems) != 1 || !problems[0].Closes {
 		t.Errorf("no count: %v", problems)
@@ -111,7 +127,7 @@ func TestLimitAnnotation(t *testing.T) {
 			t.Errorf("%q: %v", text, problems)
 		}
 	}
-	for _, text := range []string{"", "Address", "header", "header:", "header: X", "header:X,Y", "claim:sub", "cookie:a=b", "header:X\n", "query:" + strings.Repeat("a", 129)} {
+	for _, text := range []string{"", "Address", "header", "header:", "header: X", "header:X,Y", "claim", "claim:", "consumer:a", "Consumer", "claim:a\n", "cookie:a=b", "header:X\n", "query:" + strings.Repeat("a", 129)} {
 		if _, problems := Read(map[string]string{AnnotationLimit: "5/s", AnnotationLimitKey: text}, Spec{}, model.Plain, false); len(problems) != 1 || !problems[0].Closes {
 			t.Errorf("key %q: %v", text, problems)
 		}

@@ -122,6 +122,7 @@ func (a Agent) Rules() []string {
 	add("http-request del-header authorization if { var(txn.ask_strip) -m found }")
 	add("http-request set-var(txn.ask_until) var(txn.fl.ttl),add(txn.ask_now) if %s { var(txn.fl.ttl) -m int gt 0 } { var(txn.ask_key) -m found }", open)
 	add("http-request track-sc%d var(txn.ask_key) table router_verdicts if { var(txn.ask_until) -m found }", verdictCounter)
+	rules = append(rules, keepIdentities()...)
 	add("http-request sc-set-gpt(0,%d) var(txn.ask_until) if { var(txn.ask_until) -m found }", verdictCounter)
 	return rules
 }
@@ -163,7 +164,7 @@ func (a Agent) Sections() []string {
 		fmt.Sprintf("  server a unix@%s/decide-a.sock check inter 200ms fall 1 rise 1", a.SocketDir),
 		fmt.Sprintf("  server b unix@%s/decide-b.sock check inter 200ms fall 1 rise 1", a.SocketDir),
 		"backend router_verdicts from " + frontDefaults,
-		"  stick-table type binary len 32 size 200k expire 1h store gpt(1)",
+		fmt.Sprintf("  stick-table type binary len 32 size 200k expire 1h store gpt(%d)", 1+2*model.MaxIdentified),
 	}
 }
 
@@ -178,7 +179,7 @@ func (a Agent) Config() []string {
 		"  option continue-on-error",
 		"  option set-on-error err",
 		"  option set-process-time ms",
-		"  register-var-names verdict set del body rset radd rok ttl consumer reason count wait cset",
+		"  register-var-names verdict set del body rset radd rok ttl consumer reason who count wait cset",
 		"  timeout processing " + a.Processing,
 		"  use-backend router_agent",
 		"spoe-group ask",

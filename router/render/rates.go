@@ -14,7 +14,8 @@ const (
 	tenantCounter          = 1
 	firstRateCounter       = verdictCounter + 1
 	firstConcurrentCounter = firstRateCounter + model.MaxRates
-	counters               = firstConcurrentCounter + model.MaxConcurrents
+	firstIdentifiedCounter = firstConcurrentCounter + model.MaxConcurrents
+	counters               = firstIdentifiedCounter + model.MaxIdentified
 )
 
 // clockBegins is when the clock of limits does, in microseconds: 2026. Until 2061 its
@@ -59,6 +60,23 @@ func (l slot) has(of string) string { return "{ " + l.value(of) + " -m found }" 
 // used is true where the route has so many limits.
 func (l slot) used() string { return l.has("") }
 
+// list is the variable with the limits of the route, of which this is one.
+func (l slot) list() string {
+	if l.kind == identifiedKind {
+		return "txn.identified"
+	}
+	return "txn." + l.kind + "s"
+}
+
+// mark of the limit where clients are exempt.
+func (l slot) mark() string {
+	first := rune(plan.FirstRate)
+	if l.kind == identifiedKind {
+		first = plan.FirstIdentified
+	}
+	return string(first + rune(l.n-1))
+}
+
 func (l slot) field(f model.RateField) string { return fmt.Sprintf("%s,field(%d,:)", l.value(""), f) }
 
 // countRules are the rules of limits whose number and keys are the route's: first of
@@ -84,43 +102,62 @@ func countRules(s Settings, l Layout, caps plan.Capabilities) []string {
 		r.concurrent(slot{"concurrent", n + 1, firstConcurrentCounter + n, [2]string{"router_limits", "router_overflow"}}, s)
 	}
 	const rates = "{ var(txn.rates) -m found }"
-	r.add("set-var(txn.rate_exempt) var(txn.backend),concat(/l,sess.client_key),map_beg(%s) if %s %s", l.MapFile(plan.MapExempt), rates, asks(model.FlagCountedByBits))
-	r.add("set-var(txn.rate_clock) date(0,us),sub(%d),mul(%d) if %s", clockBegins, model.ClockScale, rates)
+	r.clock(l, rates)
 	r.add("set-var(txn.rate_wait) int(0) if %s", rates)
 	r.add("set-var(txn.rate_left) int(%d) if %s", noneLeft, rates)
-	slots := make([]slot, model.MaxRates)
-	for n := range slots {
-		slots[n] = slot{"rate", n + 1, firstRateCounter + n, [2]string{"router_rates", "router_rates_overflow"}}
-		r.rate(slots[n], s)
+	slots := rateSlots()
+	for _, l := range slots {
+		r.rate(l, s)
 	}
-	r.tell()
+	r.tell(rateTold)
 	r.refuse(l, caps, rates+" !{ var(txn.rate_exempt) -m found }")
 	for _, l := range slots {
-		r.take(l)
+		r.take(l, "")
 	}
 	r.release(l, caps, slots)
 	return r
 }
 
+func rateSlots() []slot { return slots("rate", firstRateCounter, model.MaxRates) }
+
+func slots(kind string, counter, n int) []slot {
+	out := make([]slot, n)
+	for i := range out {
+		out[i] = slot{kind, i + 1, counter + i, [2]string{"router_rates", "router_rates_overflow"}}
+	}
+	return out
+}
+
+// clock finds out which limits do not count the client, and what time it is.
+func (r *rules) clock(l Layout, has string) {
+	r.add("set-var(txn.rate_exempt) var(txn.backend),concat(/l,sess.client_key),map_beg(%s) if %s %s", l.MapFile(plan.MapExempt), has, asks(model.FlagCountedByBits))
+	r.add("set-var(txn.rate_clock) date(0,us),sub(%d),mul(%d) if %s", clockBegins, model.ClockScale, has)
+}
+
 // release takes back what a request has counted that was not in time, and refuses it.
 func (r *rules) release(l Layout, caps plan.Capabilities, slots []slot) {
-	const raced = "{ var(txn.rate_raced) -m found }"
-	if caps.SubtractCounters { // else such a request counts
-		for _, l := range slots {
-			r.add("sc-add-gpc(0,%d) int(1),neg if %s %s %s", l.counter, raced, l.used(), l.within())
-		}
+	r.giveBack(caps, rateRaced, slots)
+	r.add("set-var(txn.rate_requests) int(0) if %s", rateRaced)
+	r.add("deny deny_status 429 %s hdr Retry-After 1 if %s", ownText(l, caps, 429, tooMany), rateRaced)
+}
+
+// giveBack has a request not count, where HAProxy can do that.
+func (r *rules) giveBack(caps plan.Capabilities, condition string, slots []slot) {
+	if !caps.SubtractCounters {
+		return
 	}
-	r.add("set-var(txn.rate_requests) int(0) if %s", raced)
-	r.add("deny deny_status 429 %s hdr Retry-After 1 if %s", ownText(l, caps, 429, tooMany), raced)
+	for _, l := range slots {
+		r.add("sc-add-gpc(0,%d) int(1),neg if %s %s %s", l.counter, condition, l.used(), l.within())
+	}
 }
 
 // take counts a request that all limits admit. If other threads have counted so many
 // since this one looked that there is no room left, it was not in time: what it has
 // taken of all limits goes back. Dry runs refuse nothing, and do not count what they
 // would refuse.
-func (r *rules) take(l slot) {
-	r.add("sc-inc-gpc(0,%d) if %s %s", l.counter, l.used(), l.within())
-	r.raced(l, fmt.Sprintf("%s { %s -m beg %s }", l.used(), l.value(""), model.RateReal))
+func (r *rules) take(l slot, more string) {
+	r.add("sc-inc-gpc(0,%d) if %s %s%s", l.counter, l.used(), l.within(), more)
+	r.raced(l, fmt.Sprintf("%s { %s -m beg %s }%s", l.used(), l.value(""), model.RateReal, more))
 }
 
 func (r *rules) raced(l slot, condition string) {
@@ -176,7 +213,7 @@ const round = 1<<32 - 1
 // rate compares the time of a key with what the limit allows (GCRA). take adds to it.
 func (r *rules) rate(l slot, s Settings) {
 	used := l.used()
-	r.add("set-var(%s,ifnotempty) var(txn.rates),field(%d,+) if { var(txn.rates) -m found } !{ var(txn.rate_exempt) -m sub %d }", l.name(""), l.n, l.n)
+	r.add("set-var(%[1]s,ifnotempty) var(%[2]s),field(%[3]d,+) if { var(%[2]s) -m found } !{ var(txn.rate_exempt) -m sub %[4]s }", l.name(""), l.list(), l.n, l.mark())
 	r.track(l, s)
 	r.ahead(l)
 
@@ -214,22 +251,23 @@ const perSecond = 1_000_000 * model.ClockScale
 const (
 	rateRefused = "{ var(txn.rate_refused) -m found }"
 	rateTold    = "{ var(txn.rate_told) -m found }"
+	rateRaced   = "{ var(txn.rate_raced) -m found }"
 )
 
 func told(f model.RateField) string { return fmt.Sprintf("var(txn.rate_told),field(%d,:)", f) }
 
 // tell prepares what clients are told of the limit that leaves the fewest requests, or
-// of the one that refuses for the longest time.
-func (r *rules) tell() {
+// of the one that refuses for the longest time. Known is true if there is one.
+func (r *rules) tell(known string) {
 	seconds := fmt.Sprintf(",add(%d),div(%d)", perSecond-1, perSecond)
 	r.add("set-var(txn.rate_told) var(txn.rate_refused) if %s", rateRefused)
-	r.add("set-var(txn.rate_form) %s if %s", told(model.RateForm), rateTold)
-	r.add("set-var(txn.after) bool(true) if %s", rateTold)
-	r.add("set-var(txn.rate_requests) var(txn.rate_left),div(%d) if %s", model.RateWeight, rateTold)
-	r.add("set-var(txn.rate_requests) int(0) if %[1]s %[2]s || %[1]s { var(txn.rate_left) -m int lt 0 }", rateTold, rateRefused)
+	r.add("set-var(txn.rate_form) %s if %s", told(model.RateForm), known)
+	r.add("set-var(txn.after) bool(true) if %s", known)
+	r.add("set-var(txn.rate_requests) var(txn.rate_left),div(%d) if %s", model.RateWeight, known)
+	r.add("set-var(txn.rate_requests) int(0) if %[1]s %[2]s || %[1]s { var(txn.rate_left) -m int lt 0 }", known, rateRefused)
 	r.add("set-var(txn.rate_reset) var(txn.rate_wait)%s if %s", seconds, rateRefused)
 	// The burst is whole again when the time that the request adds to is reached.
-	const admitted = rateTold + " !" + rateRefused
+	admitted := known + " !" + rateRefused
 	r.add("set-var(txn.rate_weight) %s if %s", told(model.RatePartWeight), admitted)
 	r.add("set-var(txn.rate_parts) var(txn.rate_left),div(txn.rate_weight) if %s", admitted)
 	r.add("set-var(txn.rate_parts) %s,sub(txn.rate_parts) if %s", told(model.RateAhead), admitted)
@@ -243,13 +281,17 @@ const tooMany = "Too many requests."
 // refuse answers in place of the pods. Where nothing could be counted of what is to be,
 // because each key of a table is in use, it is not known whether the request is one too many.
 func (r *rules) refuse(l Layout, caps plan.Capabilities, counted string) {
+	r.over(l, caps)
+	r.add("deny deny_status 503 if %s !%s", counted, rateTold)
+}
+
+func (r *rules) over(l Layout, caps plan.Capabilities) {
 	text := func(status int) string {
 		return ownText(l, caps, status, tooMany) + " hdr Retry-After %[var(txn.rate_reset)]"
 	}
 	unavailable := fmt.Sprintf("{ %s -m str 503 }", told(model.RateStatus))
 	r.add("deny deny_status 503 %s if %s %s", text(503), rateRefused, unavailable)
 	r.add("deny deny_status 429 %s if %s", text(429), rateRefused)
-	r.add("deny deny_status 503 if %s !%s", counted, rateTold)
 }
 
 // rateResponseRules tell clients of the limit. They come after canaryResponseRules, of

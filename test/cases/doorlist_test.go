@@ -143,6 +143,12 @@ func closedDoors(t *testing.T) []closedDoor {
 			name: "rate", spec: "limits: {requests: [{name: one, requests: 1, per: 24h}]}", weaker: "limits: {requests: [{name: many, requests: 1000}]}", spends: true,
 			wrong: []string{"limits: {requests: [{name: one, requests: -1}]}", `limits: {requests: [{name: "a b", requests: 5000}]}`},
 		},
+		{
+			name: "consumer", spec: "authentication: {apiKeys: {secrets: [keys]}}, limits: {requests: [{name: one, requests: 1, per: 24h, key: {type: Consumer}}]}",
+			weaker: "limits: {requests: [{name: many, requests: 1000, key: {type: Consumer}}]}", spends: true, bad: "h:X-API-Key=ann-key-0123456789abcdef", good: "h:X-API-Key=ann-key-0123456789abcdef",
+			secrets: map[string]map[string]string{"keys": {"ann": "ann-key-0123456789abcdef"}}, secret: "keys", junk: map[string]string{"eve": "short"},
+			wrong: []string{"limits: {requests: [{name: many, requests: 1000, scope: Shared, key: {type: Consumer}}]}", "limits: {requests: [{name: many, requests: 1000, key: {type: Claim}}]}"},
+		},
 		{name: "body", spec: "limits: {body: {max: 10}}", weaker: "limits: {body: {max: 1Gi}}", wrong: []string{"limits: {body: {max: -1}}", "limits: {body: {max: 100m}}"}, bad: "body=11", method: "POST"},
 		{name: "uri", spec: "limits: {uriBytes: 20}", weaker: "limits: {uriBytes: 2000}", wrong: []string{"limits: {uriBytes: 1}"}, target: "/" + strings.Repeat("a", 20)},
 		{name: "headers", spec: "limits: {headerBytes: 300}", weaker: "limits: {headerBytes: 2000}", wrong: []string{"limits: {headerBytes: 1}"}, bad: "h:X-Long=" + strings.Repeat("a", 300)},

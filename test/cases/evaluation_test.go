@@ -128,7 +128,8 @@ func (e *evaluation) answer(t *testing.T, r *request, sent *sentRequest) verdict
 	if v, answered := judged(first); answered {
 		return v
 	}
-	if limit := e.limit(c.Backend.Name(), p.Rates, r); limit != nil {
+	limit, counted := e.limit(c.Backend.Name(), p.Rates, r, "")
+	if limit != nil {
 		return verdict{limit.Status, "limits", "too many requests for limit " + limit.Name}
 	}
 	if p.Counted != nil {
@@ -146,6 +147,12 @@ func (e *evaluation) answer(t *testing.T, r *request, sent *sentRequest) verdict
 		if admitted = e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, p.Agent.ID)); admitted.Status != http.StatusOK {
 			return verdict{admitted.Status, "authentication", admitted.Reason}
 		}
+	}
+	if limit, _ = e.limit(c.Backend.Name(), p.Identified, r, admitted.Identities); limit != nil {
+		for _, key := range counted {
+			e.counted[key]--
+		}
+		return verdict{limit.Status, "limits", "too many requests for limit " + limit.Name}
 	}
 	if v, refused := attacked(t, p.Firewall, r, &admitted); refused {
 		return v
@@ -206,9 +213,9 @@ func (r *request) stranger(c *model.ClientCertificate) bool {
 	return c != nil && len(c.Subjects) > 0 && r.cert != "" && !slices.ContainsFunc(c.Subjects, func(s model.Subject) bool { return s.Value == name })
 }
 
-// limit counts a request, or returns the limit that refuses it, for which nothing counts.
-func (e *evaluation) limit(backend string, limits []model.RateLimit, r *request) *model.RateLimit {
-	var keys []string
+// limit counts a request, or returns the limit that refuses it, for which nothing counts. Who
+// has 16 digits for each limit by identity.
+func (e *evaluation) limit(backend string, limits []model.RateLimit, r *request, who string) (refuses *model.RateLimit, keys []string) {
 	client := r.client().Address
 	for i, l := range limits {
 		if l.DryRun || slices.ContainsFunc(l.Exempt, func(n netip.Prefix) bool { return n.Contains(client) }) {
@@ -218,18 +225,21 @@ func (e *evaluation) limit(backend string, limits []model.RateLimit, r *request)
 		if l.Key.Kind == model.KeyHeader {
 			key += " " + r.kind()
 		}
+		if who != "" {
+			key += " " + who[16*i:][:16]
+		}
 		for slices.Contains(keys, key) {
 			key += " again" // of another policy, which counts for itself
 		}
 		if e.counted[key] >= l.Burst {
-			return &limits[i]
+			return &limits[i], nil
 		}
 		keys = append(keys, key)
 	}
 	for _, key := range keys {
 		e.counted[key]++
 	}
-	return nil
+	return nil, keys
 }
 
 // kind is the header X-Kind, by which limits count.

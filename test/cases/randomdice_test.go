@@ -129,7 +129,8 @@ func (g *policyDice) groups(percent int) string {
 		"{requests: [{name: wide, requests: 1000000}]}", "{requests: [{name: wide, requests: 1000000, key: {type: Header, name: X-Kind}}], concurrent: {count: 1000}}",
 		g.fewShared("key: {type: None}"), g.fewShared("key: {type: None}, dryRun: true"), g.fewShared("key: {type: Header, name: X-Kind}"), g.fewShared("exempt: [127.0.0.0/8]"),
 		"{requests: [{name: wide, requests: 1000000, scope: Shared}]}",
-		g.few("key: {type: None}"), g.few("key: {type: None}, dryRun: true"), g.few("key: {type: Header, name: X-Kind}"), g.few("exempt: [127.0.0.0/8]"))
+		g.few("key: {type: None}"), g.few("key: {type: None}, dryRun: true"), g.few("key: {type: Header, name: X-Kind}"), g.few("exempt: [127.0.0.0/8]"),
+		g.few("key: {type: Consumer}"), g.few("key: {type: Claim, name: sub}"), g.few("key: {type: Consumer}, dryRun: true"))
 	add("fault", "{abort: {status: 502, percent: 100}}", "{abort: {status: 504, percent: 100}, when: [{type: Header, name: X-Kind, match: Present}]}", "{delay: {milliseconds: 1, percent: 100}}")
 	add("firewall", "{mode: Block}", "{mode: Detect}", "{mode: Block, requestBody: 1024}", "{mode: Block, requestBody: 1024, bodyOver: Pass}", "{mode: Block, exclusions: [941100, 941110, 941160, 941390]}")
 	add("bandwidth", "{download: 1Mi}", "{upload: 1Mi, download: 100Ki}", "{upload: 100Ki}")

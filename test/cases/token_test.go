@@ -44,12 +44,17 @@ func keySet(keys ...issuerKey) *corev1.Secret {
 }
 
 func (k issuerKey) token(algorithm, issuer string, expires time.Duration) string {
+	return k.sign(algorithm, map[string]any{"iss": issuer, "sub": "alice", "aud": "shop", "exp": time.Now().Add(expires).Unix()})
+}
+
+// sign makes a token of claims.
+func (k issuerKey) sign(algorithm string, claims map[string]any) string {
 	part := func(v any) string {
 		text, _ := json.Marshal(v)
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
 	text := part(map[string]string{"alg": algorithm, "kid": k.id}) + "." +
-		part(map[string]any{"iss": issuer, "sub": "alice", "aud": "shop", "exp": time.Now().Add(expires).Unix()})
+		part(claims)
 	return "Authorization: Bearer " + text + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(k.private, []byte(text)))
 }
 

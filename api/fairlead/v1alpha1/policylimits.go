@@ -7,13 +7,14 @@ import "k8s.io/apimachinery/pkg/api/resource"
 //
 // +kubebuilder:validation:MinProperties=1
 type Limits struct {
-	// requests are rates. A request must be within all of them.
+	// requests are rates. A request must be within all of them. At most 4 of scope Replica
+	// have the keys Consumer and Claim, and at most 4 others.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:MaxItems=8
 	Requests []RequestLimit `json:"requests,omitempty"`
 	// concurrent bounds the requests that are under way at the same time.
 	// +optional
@@ -37,21 +38,27 @@ type Limits struct {
 
 // LimitKey says what is counted together.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.name) == (self.type in ['Header', 'Cookie', 'Query'])",message="name is for Header, Cookie and Query, which need it"
+// +kubebuilder:validation:XValidation:rule="has(self.name) == (self.type in ['Header', 'Cookie', 'Query', 'Claim'])",message="name is for Header, Cookie, Query and Claim, which need it"
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || self.type == 'Claim' || self.name.matches('^[A-Za-z0-9!#$%&\\x27*+.^_`|~-]+$')",message="name must be a token of RFC 9110"
 // +kubebuilder:validation:XValidation:rule="!has(self.ipv6Prefix) || self.type == 'Address'",message="ipv6Prefix is for Address"
 type LimitKey struct {
 	// type is Address (the client's), Header, Cookie or Query (a parameter of the
 	// URL), Host, or None for one count of all requests. A request without the header,
 	// cookie or parameter is counted by its address.
 	//
+	// Consumer and Claim are for requests, and count after authentication: by who the
+	// client is (the user of basic, the owner of the key of apiKeys, the claim sub of jwt
+	// and oidc), or by a claim of its token. A client without is counted by its address.
+	//
 	// +required
-	// +kubebuilder:validation:Enum=Address;Header;Cookie;Query;Host;None
+	// +kubebuilder:validation:Enum=Address;Header;Cookie;Query;Host;None;Consumer;Claim
 	Type string `json:"type"`
-	// name is that of the header, cookie or parameter.
+	// name is that of the header, cookie, parameter or claim; of claims within others with
+	// dots between.
 	//
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern="^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 	Name string `json:"name,omitempty"`
 	// ipv6Prefix is how many bits of an IPv6 address count, a multiple of 4. The
 	// default is 64.
@@ -68,6 +75,8 @@ type LimitKey struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.burst) || self.burst <= 100 * self.requests",message="burst must be from 1 to 100 times requests"
 // +kubebuilder:validation:XValidation:rule="!has(self.burst) || !has(self.per) || !self.per.matches('^[0-9]{1,5}[smh]$') || self.burst * duration(self.per).getSeconds() <= 86400 * self.requests",message="a burst must be earned again within 24h"
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.scope) || self.scope != 'Shared' || !has(self.key) || !(self.key.type in ['Consumer', 'Claim'])",message="keys Consumer and Claim are counted by each replica; scope must be Replica"
 type RequestLimit struct {
 	// name stands in the RateLimit headers of answers.
 	//
@@ -131,6 +140,8 @@ type RequestLimit struct {
 
 // ConcurrentLimit bounds requests that are under way. Of several policies that count
 // by the same key, the smallest limit holds.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.key) || !(self.key.type in ['Consumer', 'Claim'])",message="keys Consumer and Claim are for requests"
 type ConcurrentLimit struct {
 	// count is the most at the same time.
 	//

@@ -94,11 +94,21 @@ type Policy struct {
 	OIDC          *OIDC            `json:"oidc,omitempty"`
 	APIKeys       *APIKeys         `json:"apiKeys,omitempty"`
 	Authorization []authorize.Rule `json:"authorization,omitempty"`
+	// Identities are what HAProxy counts requests by, in the order of its limits.
+	Identities []Identity `json:"identities,omitempty"`
 	// Mirrors are targets of copies of requests. A policy with any decides about nothing.
 	Mirrors []Mirror `json:"mirrors,omitempty"`
 	// Counted are limits over all replicas. A policy with any decides about nothing else.
 	Counted []Counted `json:"counted,omitempty"`
 }
+
+// Identity is a claim, or who the client is where it names none.
+type Identity struct {
+	Claim string `json:"claim,omitempty"`
+}
+
+// MaxIdentities is how many of them HAProxy keeps with a verdict.
+const MaxIdentities = 4
 
 // Mirror is where copies of requests go, with their own paths.
 type Mirror struct {
@@ -294,10 +304,10 @@ func (x *External) credentials() (authorization, cookies, ok bool) {
 	return authorization, cookies, true
 }
 
-// keepable reports whether a verdict depends on credentials alone. Rules may ask for the
-// consumer of an API key as well, and HAProxy does not keep verdicts by API keys.
+// keepable reports whether a verdict depends on credentials alone. Rules and limits may ask
+// for the consumer of an API key as well, and HAProxy does not keep verdicts by API keys.
 func (p *Policy) keepable() bool {
-	return authorize.ByIdentity(p.Authorization) && (p.APIKeys == nil || len(p.Authorization) == 0)
+	return authorize.ByIdentity(p.Authorization) && (p.APIKeys == nil || len(p.Authorization)+len(p.Identities) == 0)
 }
 
 // Strips reports whether HAProxy has to remove Authorization from a request that it lets

@@ -59,6 +59,7 @@ func (b *builder) readPolicies(r *rule, s *policy.Selection, n int) *policies {
 	name := fmt.Sprintf("%03d%s", r.index, p.suffix)
 	b.authenticate(p, name)
 	b.countTogether(p)
+	p.unidentified()
 	b.unjudged(p)
 	b.mirrorBy(p, name)
 	b.unserved(p, r)
@@ -154,7 +155,7 @@ func (b *builder) authenticate(p *policies, name string) {
 	refs := b.references(p, policy.GroupAuthentication, p.spec.NamedIn)
 	asked, problems := authentication.Compile(authentication.Input{
 		Spec: a, Rules: rules, Listed: p.spec.Listed, Route: b.result.Object, Rule: name, Namespace: refs.Namespace, References: refs,
-		MayAsk: p.mayAsk(p.spec.NamedIn), Key: b.settings.Key,
+		MayAsk: p.mayAsk(p.spec.NamedIn), Key: b.settings.Key, Identities: p.spec.Identities(),
 		Now: b.past.Now, // certificates of clients are no Gateway's: closed above
 	})
 	b.result.Pending = b.result.Pending || refs.Pending
@@ -195,6 +196,18 @@ func (b *builder) countTogether(p *policies) {
 		add(api.ReasonPolicyClosed, "scope Shared "+why)
 	case b.past.Uncounted && n > 0:
 		add(api.ReasonLimitExceeded, fmt.Sprintf("the routes of the namespace may have %d limits of scope Shared; older ones leave fewer than this one has", b.settings.SharedLimit(b.result.SharedLimitsBound)))
+	}
+}
+
+// unidentified says which limits count by what authentication does not find out.
+func (p *policies) unidentified() {
+	for _, u := range p.spec.Unidentified(p.effective) {
+		if u.From == nil {
+			continue // there are no annotations
+		}
+		p.effective.Unapplied = append(p.effective.Unapplied, policy.Closing{
+			Key: u.From.Key, Field: u.From.Field(policy.GroupLimits) + "." + u.Part, Reason: api.ReasonPolicyNotApplicable, Message: u.Message, Effect: policy.EffectUnidentified,
+		})
 	}
 }
 

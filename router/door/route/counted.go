@@ -35,6 +35,17 @@ func (b *builder) shareLimits(c *model.Claim, spec *policy.Spec, e *policy.Effec
 	return []policy.Closing{{Key: key, Field: at, Reason: reason, Message: why}}
 }
 
+// unidentified says which limits count by what authentication does not find out.
+func (b *builder) unidentified(spec *policy.Spec, e *policy.Effective) {
+	for _, u := range spec.Unidentified(e) {
+		field, message := "metadata.annotations["+policy.AnnotationLimitKey+"]", u.Message
+		if u.From != nil && policy.IsKind(u.From.Key.Kind) {
+			field, message = "", u.From.Title()+" "+u.From.Field(policy.GroupLimits)+"."+u.Part+": "+u.Message
+		}
+		b.find(api.SeverityWarning, field, api.ReasonPolicyNotApplicable, message, policy.EffectUnidentified)
+	}
+}
+
 // counted is what the policy agent counts.
 func (b *builder) counted(c *model.Claim, shared []model.RateLimit) *model.Agent {
 	out, err := authentication.CompileCounted(c.Owner, c.Rule, shared)

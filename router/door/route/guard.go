@@ -197,7 +197,7 @@ func coversCounts(former, newest *model.Policy) bool {
 		}
 		return true
 	}
-	if !covers(slices.Concat(former.Rates, former.Shared), newest.Rates) || !covers(former.Shared, newest.Shared) {
+	if !covers(slices.Concat(former.Rates, former.Shared), newest.Rates) || !covers(former.Identified, newest.Identified) || !covers(former.Shared, newest.Shared) {
 		return false
 	}
 	for _, n := range newest.Concurrents {
