@@ -97,6 +97,9 @@ const (
 	// AnnotationMetricsSeries on an IngressController is how many series of metrics each of
 	// its routers may have; Routes beyond that are counted together.
 	AnnotationMetricsSeries = "fairlead.dev/metrics-series"
+	// AnnotationLatencySample on an IngressController says of which share of requests the time is
+	// measured: "off", "all" or "1/N".
+	AnnotationLatencySample = "fairlead.dev/latency-sample"
 	// AnnotationMetrics on a Route, Ingress or route of the Gateway API, with the value "detail", asks
 	// for series of metrics of its own, before routes that are only busy.
 	AnnotationMetrics = "fairlead.dev/metrics"

@@ -149,6 +149,7 @@ func assemble(ctx context.Context, c *config, log *slog.Logger, p *parts.Parts) 
 	if err != nil {
 		return nil, err
 	}
+	metrics.SampleBy(traces.feed)
 	reporter := newSettingsReporter(c, log, metrics, statuses.PublishSettings, traces)
 	lists := revocation.New(revocation.Options{State: state, Changed: ring, Log: log})
 	prober, pages := probe.New(log, probe.NewMetrics(registry)), pagefetch.New()

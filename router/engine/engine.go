@@ -238,6 +238,7 @@ func (e *Engine) update(ch door.Changes) {
 		e.setSettings(s.Render)
 		e.pipeline.SetSettings(s.Ingest)
 		e.o.Metrics.traffic.setBudget(s.Series)
+		e.o.Metrics.traffic.setSample(s.Render.Sample)
 	}
 	e.pipeline.LackPorts(e.skeleton.lacksPorts())
 	e.take(e.pipeline.Update(ch))

@@ -34,6 +34,8 @@ type trafficMetrics struct {
 	from, single Counters
 	// readAt is when all was read last.
 	readAt time.Time
+	// sampling is how requests are sampled (latency.go).
+	sampling
 }
 
 func newTrafficMetrics() *trafficMetrics {

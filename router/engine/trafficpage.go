@@ -40,6 +40,8 @@ func (t *trafficMetrics) Describe(to chan<- *prometheus.Desc) {
 	to <- t.total
 	to <- t.series
 	to <- t.asking
+	to <- prometheus.NewDesc(latencies.name, latencies.help, []string{"namespace", "route"}, nil)
+	to <- prometheus.NewDesc(withinObjective.name, withinObjective.help, []string{"within", "namespace", "route"}, nil)
 	to <- prometheus.NewDesc(objectives.name, objectives.help, []string{"namespace", "route", "slo"}, nil)
 	for _, f := range t.families() {
 		labels := []string{"namespace", "route"}
@@ -62,8 +64,17 @@ func (t *trafficMetrics) Collect(to chan<- prometheus.Metric) {
 	for i, class := range classes {
 		to <- prometheus.MustNewConstMetric(t.total, prometheus.CounterValue, float64(total[i]), class)
 	}
-	series := traffic.SeriesPerRow
-	t.ledger.Rows(func(r traffic.Row) { series += traffic.SeriesPerRow + len(objectivesOf(&r)) })
+	perRow := traffic.SeriesPerRow
+	if t.ledger.Timed() {
+		perRow += traffic.SeriesPerLatency
+	}
+	series := perRow
+	t.ledger.Rows(func(r traffic.Row) {
+		series += perRow + len(objectivesOf(&r))
+		if t.ledger.Timed() && r.Measure.LatencyShare > 0 {
+			series += traffic.SeriesPerObjective
+		}
+	})
 	to <- prometheus.MustNewConstMetric(t.series, prometheus.GaugeValue, float64(t.budget), "budget")
 	to <- prometheus.MustNewConstMetric(t.series, prometheus.GaugeValue, float64(series), "routes")
 	asking := t.ledger.Asking()
@@ -74,7 +85,8 @@ func (t *trafficMetrics) Collect(to chan<- prometheus.Metric) {
 // WriteRoutes writes the series of Routes in the text format of Prometheus. There are tens of thousands, which the
 // client library would keep in memory all at once, check and sort, in ten times as long.
 func (m *Metrics) WriteRoutes(to io.Writer) error {
-	rows := m.traffic.rows()
+	m.traffic.renew()
+	rows, timed := m.traffic.rows()
 	if rows == nil {
 		return nil
 	}
@@ -87,23 +99,26 @@ func (m *Metrics) WriteRoutes(to io.Writer) error {
 		}
 	}
 	writeObjectives(w, rows)
+	if timed {
+		writeLatencies(w, rows)
+	}
 	return w.Flush() //nolint:wrapcheck // of the client's connection
 }
 
-// rows returns the rows of Routes and of the rest.
-func (t *trafficMetrics) rows() (rows []traffic.Row) {
+// rows returns the rows of Routes and of the rest, and whether they have latencies.
+func (t *trafficMetrics) rows() (rows []traffic.Row, timed bool) {
 	t.read(fresh, false)
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.from == nil {
-		return nil
+		return nil, false
 	}
 	t.ledger.Rows(func(r traffic.Row) { rows = append(rows, r) })
 	slices.SortFunc(rows, func(a, b traffic.Row) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	rest, gauges := t.ledger.Rest()
-	return append(rows, traffic.Row{Route: traffic.Route{Namespace: otherRoutes, Name: otherRoutes}, Counts: rest, Gauges: gauges})
+	return append(rows, traffic.Row{Route: traffic.Route{Namespace: otherRoutes, Name: otherRoutes}, Counts: rest, Gauges: gauges, Latency: t.ledger.RestLatency()}), t.ledger.Timed()
 }
 
 // family is one metric of Routes.

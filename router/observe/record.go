@@ -109,12 +109,17 @@ const (
 	fieldParentSpan
 	fieldPolicy
 	fields
+	// fieldSampled follows where requests are sampled (Sampled).
+	fieldSampled = fields
 )
 
 // Parse reads a line of HAProxy's ring. It reports false for any other text.
 func Parse(line []byte) (r Record, ok bool) {
 	var f [fields]string
 	parts := bytes.Split(line, []byte("|"))
+	if len(parts) == fields+1 && string(parts[fieldKind]) == "h" && (string(parts[fieldSampled]) == "1" || string(parts[fieldSampled]) == "-") {
+		parts = parts[:fieldSampled]
+	}
 	if len(parts) != fields || len(parts[fieldKind]) != 1 {
 		return r, false
 	}

@@ -30,6 +30,10 @@ const (
 	observedLevel = "notice"
 )
 
+// SampleKey is the key of that map with which shares of all requests are observed, where the settings name a share. No routing
+// value begins with it.
+const SampleKey = "sample"
+
 // ObserveFile is HAProxy's name of the map whose keys begin the names of what is observed.
 // The file is empty, so a process starts without.
 func (l Layout) ObserveFile() string { return filepath.Join(l.Dir, "observe.map") }
@@ -75,7 +79,7 @@ func observeSections(s Settings, caps plan.Capabilities) []string {
 	}
 	lines := []string{"ring " + Ring, "  format raw", fmt.Sprintf("  maxlen %d", recordBytes), fmt.Sprintf("  size %d", ringBytes)}
 	if caps.LogProfiles {
-		lines = append(lines, "", "log-profile "+Ring+"_requests", `  on any format "`+requestRecord+`"`, "", "log-profile "+Ring+"_connections", `  on any format "`+connectionRecord+`"`)
+		lines = append(lines, "", "log-profile "+Ring+"_requests", `  on any format "`+requestFormat(s)+`"`, "", "log-profile "+Ring+"_connections", `  on any format "`+connectionRecord+`"`)
 	}
 	return lines
 }
@@ -98,8 +102,16 @@ func observeOptions(s Settings, caps plan.Capabilities, of, format string) []str
 	return lines
 }
 
+// requestFormat says at the end of records which requests are of the share that is sampled.
+func requestFormat(s Settings) string {
+	if s.Sample == 0 {
+		return requestRecord
+	}
+	return requestRecord + "|%[var(txn.sampled)]"
+}
+
 func observeRequestOptions(s Settings, caps plan.Capabilities) []string {
-	return observeOptions(s, caps, "requests", requestRecord)
+	return observeOptions(s, caps, "requests", requestFormat(s))
 }
 
 func observeConnectionOptions(s Settings, caps plan.Capabilities) []string {
@@ -121,7 +133,18 @@ func observeRules(s Settings, l Layout, caps plan.Capabilities) []string {
 	if !Observes(s, caps) {
 		return nil
 	}
-	return []string{fmt.Sprintf("http-request set-log-level %s if { var(txn.backend),map_beg(%s) -m found }", observedLevel, l.ObserveFile())}
+	rules := []string{fmt.Sprintf("http-request set-log-level %s if { var(txn.backend),map_beg(%s) -m found }", observedLevel, l.ObserveFile())}
+	if s.Sample == 0 {
+		return rules
+	}
+	// The number comes first: most requests are done with it.
+	chosen := ""
+	if s.Sample > 1 {
+		chosen = fmt.Sprintf("{ rand(%d) eq 0 } ", s.Sample)
+	}
+	return append(rules,
+		fmt.Sprintf("http-request set-var(txn.sampled) int(1) if %s{ str(%s),map_beg(%s) -m found }", chosen, SampleKey, l.ObserveFile()),
+		"http-request set-log-level "+observedLevel+" if { var(txn.sampled) -m found }")
 }
 
 // observeConnectionRules are the same for connections that are handed on whole. The other

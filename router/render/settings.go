@@ -14,6 +14,8 @@ import (
 type Settings struct {
 	// HTTPPort and HTTPSPort are the ports of the listeners; one that is 0 has none.
 	HTTPPort, HTTPSPort int
+	// Sample is the N of the share 1/N of requests whose time is measured, or 0 for none.
+	Sample int
 	// SharedAddress says that HTTPRoutes may be served at the router's own ports.
 	SharedAddress bool
 	// HTTPSlots are the ports for Gateways' listeners of HTTP.
@@ -263,6 +265,7 @@ var fields = []field{
 	{"ports for Gateways", same(func(s *Settings) [5]Slots {
 		return [5]Slots{s.HTTPSlots, s.HTTPSSlots, s.FallbackSlots, s.TLSSlots, s.TCPSlots}
 	})},
+	{"fairlead.dev/latency-sample", same(func(s *Settings) int { return s.Sample })},
 	{"fairlead.dev/shared-address", same(func(s *Settings) bool { return s.SharedAddress })},
 	{"key of the pod", same(func(s *Settings) string { return s.Key })},
 	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},

@@ -132,6 +132,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.pages()
 	r.logging()
 	r.tracing(ic.Annotations)
+	r.sample(ic.Annotations)
 	r.tlsProfile(ic.Status.TLSProfile)
 	r.clientTLS()
 	r.out.Ingest.AsksClients = r.out.Render.ClientTLS.Verify != "" || r.out.Render.ClientTLS.Closed

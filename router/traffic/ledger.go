@@ -9,8 +9,11 @@ import (
 type Ledger struct {
 	// rows is how many rows there may be, full how many are taken: counted at each End, and one more for each new Route.
 	rows, full int
-	routes     map[Route]*route
-	backends   map[string]*backend
+	// series is the budget that rows is for, timed is true if rows have latencies.
+	series   int
+	timed    bool
+	routes   map[Route]*route
+	backends map[string]*backend
 	// pid is the process that was read last; 0 before the first reading.
 	pid   int
 	round uint32
@@ -26,6 +29,7 @@ type Ledger struct {
 
 	rest, retired, total Counts
 	restGauges           Gauges
+	restLatency          Latency
 }
 
 // backend and route are small: there are very many, and most of them idle.
@@ -47,7 +51,9 @@ type route struct {
 	retired time.Duration
 	// counts are those of its row, nil as long as all are 0.
 	counts *Counts
-	gauges Gauges
+	// latency is that of its row, nil as long as nothing was sampled.
+	latency *Latency
+	gauges  Gauges
 	// score are its requests, those of long ago weighing less.
 	score    float64
 	backends int32
@@ -77,7 +83,14 @@ func New() *Ledger {
 }
 
 // SetSeries sets the budget. It holds from the next End on; rows that are too many then stay for Settle.
-func (l *Ledger) SetSeries(n int) { l.rows = max((n-reserved)/roomOfRow-1, 1) }
+func (l *Ledger) SetSeries(n int) {
+	l.series = n
+	room := roomOfRow
+	if l.timed {
+		room += roomOfLatency
+	}
+	l.rows = max((n-reserved)/room-1, 1)
+}
 
 // Begin says that all backends are about to be read; a partial reading leaves out gauges, and is for Ask before its End.
 func (l *Ledger) Begin(now time.Time, partial bool) {
@@ -262,7 +275,7 @@ func (l *Ledger) age(now time.Time) {
 func (l *Ledger) Rows(each func(Row)) {
 	for _, r := range l.routes {
 		if r.place != inRest {
-			row := Row{Route: r.Route, Counts: r.row(), Gauges: r.gauges, Ended: r.place == leaving}
+			row := Row{Route: r.Route, Counts: r.row(), Latency: r.timing(), Gauges: r.gauges, Ended: r.place == leaving}
 			if r.asked && !row.Ended {
 				row.Measure = l.measures[r.Route]
 			}

@@ -16,7 +16,9 @@ type world struct {
 	pid      int
 	backends map[string]*Reading
 	truth    Counts
-	next     int
+	// sampled are the requests whose time was taken in, by bucket, and sampledSum is how long they took.
+	sampled Latency
+	next    int
 	// hidden backends have no identifier, and so no part in partial readings; blind hides all.
 	hidden map[string]bool
 	blind  bool
@@ -61,6 +63,18 @@ func (w *world) serve(name string, requests uint64) {
 		w.truth[d.at] += d.n
 	}
 	w.begin(name, uint64(w.random.IntN(4)))
+	w.sample(name)
+}
+
+// sample has some requests of a backend sampled, which the ledger is told of at once.
+func (w *world) sample(name string) {
+	for range w.random.IntN(4) {
+		took := time.Duration(w.random.IntN(20_000)) * time.Millisecond >> w.random.IntN(12)
+		w.ledger.Observe([]byte(name), took)
+		if w.ledger.Timed() {
+			w.sampled.add(took)
+		}
+	}
 }
 
 // begin has so many requests of a backend under way.
@@ -167,7 +181,41 @@ type scraper struct {
 	last  map[Route]Counts
 	grown Counts
 	began Counts
-	at    time.Time
+	// The same of latencies.
+	lastTimes              map[Route]Latency
+	grownTimes, beganTimes Latency
+	at                     time.Time
+}
+
+func timesOf(w *world) map[Route]Latency {
+	now := map[Route]Latency{restRow: w.ledger.RestLatency()}
+	w.ledger.Rows(func(r Row) { now[r.Route] = r.Latency })
+	return now
+}
+
+// times holds the same of histograms: no bucket falls, and all together grow by what was sampled.
+func (s *scraper) times(w *world) {
+	w.t.Helper()
+	now := timesOf(w)
+	for key, l := range now {
+		before := s.lastTimes[key]
+		for i, n := range l.Buckets {
+			if n < before.Buckets[i] {
+				w.t.Fatalf("bucket %d of %v falls from %d to %d", i, key, before.Buckets[i], n)
+			}
+			s.grownTimes.Buckets[i] += n - before.Buckets[i]
+		}
+		s.grownTimes.Sum += l.Sum - before.Sum
+	}
+	s.lastTimes = now
+	for i, n := range w.sampled.Buckets {
+		if s.grownTimes.Buckets[i] != n-s.beganTimes.Buckets[i] {
+			w.t.Fatalf("bucket %d: the series have grown by %d, sampled were %d", i, s.grownTimes.Buckets[i], n-s.beganTimes.Buckets[i])
+		}
+	}
+	if s.grownTimes.Sum != w.sampled.Sum-s.beganTimes.Sum {
+		w.t.Fatalf("the sums have grown by %s, sampled were %s", s.grownTimes.Sum, w.sampled.Sum-s.beganTimes.Sum)
+	}
 }
 
 var restRow = Route{"_other", "_other"}
@@ -179,6 +227,7 @@ func (s *scraper) scrape(w *world) {
 	now[restRow], _ = w.ledger.Rest()
 	if s.last == nil {
 		s.last, s.began = now, w.ledger.Total()
+		s.lastTimes, s.beganTimes = timesOf(w), w.sampled
 		s.at = w.now
 		return
 	}
@@ -195,6 +244,7 @@ func (s *scraper) scrape(w *world) {
 		}
 	}
 	s.last, s.at = now, w.now
+	s.times(w)
 	for i, n := range w.ledger.Total() {
 		if s.grown[i] != n-s.began[i] {
 			w.t.Fatalf("counter %d: the series have grown by %d, the total by %d", i, s.grown[i], n-s.began[i])
@@ -211,7 +261,8 @@ func TestSumsAreExact(t *testing.T) {
 	for seed := range uint64(60) {
 		w := newWorld(t, seed)
 		rows := 3 + w.random.IntN(6)
-		w.ledger.SetSeries(reserved + (rows+1)*roomOfRow)
+		w.ledger.SetLatency(true)
+		w.ledger.SetSeries(reserved + (rows+1)*(roomOfRow+roomOfLatency))
 		for i := range 20 {
 			w.add(fmt.Sprint("ns", i%4), fmt.Sprint("r", i))
 		}

@@ -77,7 +77,7 @@ func (l *Ledger) enter(wanted []*route, now time.Time) {
 // end lets a row stand until all have seen it. A row of zeros needs not stand.
 func (l *Ledger) end(r *route, now time.Time) {
 	r.place, r.since = leaving, l.at(now)
-	if r.counts == nil {
+	if r.counts == nil && r.latency == nil {
 		r.place = inRest
 	}
 }
@@ -87,7 +87,7 @@ func (l *Ledger) retire(r *route, now time.Time) {
 	if r.counts != nil {
 		l.retired.add(r.counts)
 	}
-	r.place, r.counts, r.retired = inRest, nil, l.at(now)
+	r.place, r.counts, r.latency, r.retired = inRest, nil, nil, l.at(now)
 }
 
 func (l *Ledger) share() int { return max(l.rows/namespaceShare, 1) }

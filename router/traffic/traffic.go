@@ -57,6 +57,13 @@ const Statuses = StatusNone + 1
 // of a Route that asks for its row. At most half of all rows are of such Routes.
 const roomOfRow = SeriesPerRow + 1
 
+// roomOfLatency is for how many more each row takes room where requests are sampled: those of its latencies, and one for the two
+// of objectives (SeriesPerObjective), which half of the rows may have.
+const roomOfLatency = SeriesPerLatency + 1
+
+// SeriesPerObjective is how many series a row has of the objective of latency, beside the objective.
+const SeriesPerObjective = 2
+
 // SeriesPerRow is how many series a row has: its counters, its connections and its endpoints.
 const SeriesPerRow = counters + 2
 
@@ -146,7 +153,8 @@ func routeOf(backend string) (Route, bool) {
 // Row is what a detailed Route has had.
 type Row struct {
 	Route
-	Counts Counts
+	Counts  Counts
+	Latency Latency
 	Gauges
 	// Measure has the objectives of a Route that asked for its row, and got it for that.
 	Measure model.Measure

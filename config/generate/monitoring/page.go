@@ -45,6 +45,7 @@ func bounds() map[string]string {
 		"direction": "`in` and `out`",
 		"version":   "one",
 		"vrf":       "VRFs of the node's BGP peers",
+		"within":    "`true` and `false`",
 		"worker":    "the two workers, and `supervisor`",
 		"zone":      "DNS zones",
 	}

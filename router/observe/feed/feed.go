@@ -21,6 +21,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/observe"
+	"github.com/fairlead/fairlead/router/render"
 )
 
 const (
@@ -58,6 +59,9 @@ type Feed struct {
 	readers map[*reader]struct{}
 	// trace gets each record, whichever readers there are; nil is none.
 	trace func(*observe.Record)
+	// sample gets how long each request of the sampled share took, until sampleUntil.
+	sample      func(backend []byte, took time.Duration)
+	sampleUntil time.Time
 	// problem is why nothing can be read now.
 	problem error
 	// missed counts records that HAProxy had no room for.
@@ -149,6 +153,18 @@ func (f *Feed) Trace(take func(*observe.Record)) {
 	f.ring()
 }
 
+// Sample has a share of all requests measured for a while from now on, and each handed to a function, which must not wait
+// for anything. HAProxy's settings say which share that is. Nothing is written, and nothing read, once the while is over.
+func (f *Feed) Sample(take func(backend []byte, took time.Duration), until time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	began := !time.Now().Before(f.sampleUntil)
+	f.sample, f.sampleUntil = take, until
+	if began {
+		f.ring()
+	}
+}
+
 // wanted are the keys of all readers, and the readers that they are for, and whether records
 // are wanted at all.
 func (f *Feed) wanted() (keys []string, readers []*reader, wanted bool) {
@@ -156,6 +172,9 @@ func (f *Feed) wanted() (keys []string, readers []*reader, wanted bool) {
 	defer f.mu.Unlock()
 	for r := range f.readers {
 		keys, readers = append(keys, r.filter.Keys()...), append(readers, r)
+	}
+	if time.Now().Before(f.sampleUntil) {
+		keys = append(keys, render.SampleKey)
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys), readers, len(keys) > 0 || f.trace != nil
@@ -228,7 +247,19 @@ func (f *Feed) fail(err error) {
 
 // take hands a line of the ring on.
 func (f *Feed) take(line []byte, now time.Time) {
-	record, isRecord := observe.Parse(line)
+	f.mu.Lock()
+	sample, whole := f.sample, f.trace != nil || len(f.readers) > 0
+	f.mu.Unlock()
+	if backend, took, ok := observe.Sampled(line); ok && sample != nil {
+		if sample(backend, took); !whole {
+			return
+		}
+	}
+	var record observe.Record
+	isRecord := false
+	if whole { // which takes many times as long as a sample
+		record, isRecord = observe.Parse(line)
+	}
 	dropped, _ := observe.Dropped(line)
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,6 +21,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/observe"
+	"github.com/fairlead/fairlead/router/traffic"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
@@ -183,6 +184,61 @@ func (c *client) observing() {
 		if s := c.next().State; s != nil && s.Observing {
 			return
 		}
+	}
+}
+
+// TestSample: samples are handed on while they are wanted; then HAProxy writes none, and its ring is not read. Readers do not get
+// records that they did not ask for.
+func TestSample(t *testing.T) {
+	t.Parallel()
+	h := &fake{}
+	h.become(1)
+	f, _ := start(t, h)
+	poll.For(t, "keys of an earlier process are gone", func() error { return h.is(0) })
+	took := make(chan string, 10)
+	take := func(backend []byte, d time.Duration) { took <- string(backend) + " " + d.String() }
+	f.Sample(take, time.Now().Add(time.Second))
+	poll.For(t, "the key is there", func() error { return h.is(1) })
+	f.Sample(take, time.Now().Add(3*time.Second))
+	h.write(t, record("cart"))
+	h.write(t, strings.Replace(record("cart"), "/1|9", "/25|9", 1)+"|1")
+	h.write(t, record("cart")+"|-")
+	h.write(t, strings.Replace(record("cart"), "/1|9", "/40|9", 1)+"|1")
+	for _, want := range []string{"be_http:web:cart:1a2b3c4d 25ms", "be_http:web:cart:1a2b3c4d 40ms"} {
+		if got := <-took; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	poll.For(t, "nothing is sampled or read after a while", func() error {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if len(h.keys) > 0 || h.reading {
+			return fmt.Errorf("keys %q, read: %t", h.keys, h.reading)
+		}
+		return nil
+	})
+}
+
+// BenchmarkSample is what a sampled request costs the router, but for reading the socket.
+func BenchmarkSample(b *testing.B) {
+	f := New(&fake{}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	ledger := traffic.New()
+	ledger.SetLatency(true)
+	ledger.Begin(time.Now(), false)
+	for i := range 1000 {
+		ledger.Take(1, &traffic.Reading{Backend: fmt.Sprintf("be_http:web:cart%d:1a2b3c4d", i)})
+	}
+	ledger.End(time.Now())
+	var mu sync.Mutex
+	f.Sample(func(backend []byte, took time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		ledger.Observe(backend, took)
+	}, time.Now().Add(time.Hour))
+	line, now := []byte(record("cart7")+"|1"), time.Now()
+	b.ReportAllocs()
+	for b.Loop() {
+		f.take(line, now)
 	}
 }
 

@@ -197,6 +197,9 @@ func kindOf(c prometheus.Collector, name string) Kind {
 	case prometheus.Histogram:
 		return Histogram
 	}
+	if name == "fairlead_route_request_duration_seconds" { // which the engine writes itself
+		return Histogram
+	}
 	if slices.Contains(metalLBCounters(), name) || strings.HasSuffix(name, "_total") && !strings.HasSuffix(name, "_prefixes_total") {
 		return Counter
 	}
