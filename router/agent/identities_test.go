@@ -51,3 +51,20 @@ func TestIdentities(t *testing.T) {
 		t.Errorf("several: %q", got)
 	}
 }
+
+// TestLoginIdentities: a session keeps the claims that limits count by, though nothing else
+// asks for them.
+func TestLoginIdentities(t *testing.T) {
+	t.Parallel()
+	b := newLoginBed(t)
+	p := loginPolicy(b.op, "p", func(o *snapshot.OIDC) { o.Claims = nil })
+	p.Identities = []snapshot.Identity{{}, {Claim: "groups"}, {Claim: "missing"}}
+	b.use(2, []snapshot.SessionKey{sessionKey(1, b.c.now())}, p)
+	w := b.browser()
+	w.login("/")
+	in := w.do("GET", "/", page)
+	want := identities(p.Identities, "alice", jwt.Claims{"groups": []any{"staff", "users"}})
+	if in.Status != allowed || in.Identities != want {
+		t.Errorf("status %d, identities %q, not %q", in.Status, in.Identities, want)
+	}
+}

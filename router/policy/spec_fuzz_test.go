@@ -22,6 +22,7 @@ func FuzzSpec(f *testing.F) {
 		`{"rewrite":{"prefix":"/X","full":"/X","host":"aXb"},"timeouts":{"connect":"5s","response":"X","idle":"1m","tunnel":"1h","queue":"-1s"}}`,
 		`{"headers":{"request":{"set":[{"name":"X-A","value":"%[req.hdr(X)]X"}],"remove":["X"]},"response":{"add":[{"name":"X","value":"b"}]}}}`,
 		`{"limits":{"body":{"max":"10Mi"},"uriBytes":64,"headerBytes":-1,"requests":[{"name":"aX","requests":20,"per":"1s","burst":40,"key":{"type":"Header","name":"X"},"exempt":["X"]}],"concurrent":{"count":5,"key":{"type":"Address","ipv6Prefix":56}}}}`,
+		`{"limits":{"requests":[{"name":"aX","requests":20,"key":{"type":"Claim","name":"aX.b"},"exempt":["198.18.0.0/15"]},{"name":"b","requests":2,"key":{"type":"Consumer"}}],"concurrent":{"count":5,"key":{"type":"Claim","name":"X"}}}}`,
 		`{"fault":{"delay":{"milliseconds":60001,"percent":-1},"abort":{"status":7},"when":[{"type":"X","name":"X","value":"X","match":"X"}]}}`,
 		`{"fault":{"delay":{"milliseconds":5},"abort":{"status":503,"percent":3},"when":[{"type":"Cookie","name":"X","value":"X","match":"Regex"}]}}`,
 		`{"bandwidth":{"download":"X","upload":-5}}`,
@@ -58,8 +59,8 @@ func FuzzSpec(f *testing.F) {
 		if again := model.RecordField(record, model.FieldPodHost); again != p.PodHost {
 			t.Errorf("%q has %q where %q was written", record, again, p.PodHost)
 		}
-		if len(p.Rates) > model.MaxRates && len(spec.Limits.Requests) <= model.MaxRates {
-			t.Errorf("%d limits of %d", len(p.Rates), len(spec.Limits.Requests))
+		if n := len(p.Rates) + len(p.Identified) + len(p.Shared); n > model.MaxLimits && len(spec.Limits.Requests) <= model.MaxLimits {
+			t.Errorf("%d limits of %d", n, len(spec.Limits.Requests))
 		}
 	})
 }

@@ -3,9 +3,15 @@ package cases
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // keySecrets are the consumers ann and bob, of whom ann has two keys under two names.
@@ -188,5 +194,60 @@ func TestRatesByClaim(t *testing.T) {
 		`127.0.0.3 GET http://basic.rt.test/ h:Authorization="Basic YW5uOnk=" -> 503`,
 	} {
 		b.expectCounted(line)
+	}
+}
+
+// TestGatewayRatesByConsumer: the limit of a Gateway's policy counts owners of keys where a
+// route asks for keys, and addresses where none does, which the policy says.
+func TestGatewayRatesByConsumer(t *testing.T) {
+	t.Parallel()
+	b := policedBed(t, `
+kind: HTTPRoute
+metadata: {namespace: other, name: far, uid: far}
+spec:
+  parentRefs: [{name: gw, namespace: gw}]
+  hostnames: [far.test]
+  rules:
+  - {name: keyed, matches: [{path: {value: /keyed}}], backendRefs: [{name: far, port: 8080}]}
+  - {name: open, backendRefs: [{name: far, port: 8080}]}
+---
+kind: Secret
+metadata: {namespace: other, name: keys}
+stringData: {ann: ann-key-0123456789abcdef, bob: bob-key-0123456789abcdef}
+---
+kind: RoutePolicy
+metadata: {namespace: other, name: keyed}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: far, sectionName: keyed}]
+  authentication: {apiKeys: {secrets: [keys]}}
+---
+kind: RoutePolicy
+metadata: {namespace: gw, name: all}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: gw}]
+  limits: {requests: [{name: each, requests: 1, per: 24h, key: {type: Consumer}}]}
+`)
+	b.expectAtListener(t, "80 GET http://far.test/keyed -> 401")
+	for _, line := range []string{
+		"GET http://far.test/keyed h:X-API-Key=ann-key-0123456789abcdef -> 200 pod=far",
+		"GET http://far.test/keyed h:X-API-Key=ann-key-0123456789abcdef -> 429",
+		"GET http://far.test/keyed h:X-API-Key=bob-key-0123456789abcdef -> 200 pod=far",
+		"GET http://far.test/keyed -> 401",
+		"GET http://far.test/ -> 200 pod=far",
+		"GET http://far.test/ h:X-API-Key=ann-key-0123456789abcdef -> 429",
+	} {
+		e, err := parseLine(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.check(b.sendFromTo("127.0.0.1", b.slots.First, e), "far", nil); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	st, _ := b.statusOf(model.Object{Kind: gateway.KindHTTPRoute, Namespace: "other", Name: "far"})
+	if !slices.ContainsFunc(st.Findings, func(f api.Finding) bool {
+		return strings.Contains(f.Message, "counts by the consumer") && f.Effect == policy.EffectUnidentified
+	}) {
+		t.Errorf("no finding about the open path: %+v", st.Findings)
 	}
 }
