@@ -59,7 +59,7 @@ func Groups() []Group {
 		{"fairlead-routers", "Routers", nil, slices.Concat(routers(), haproxy())},
 		{"fairlead-routes", "Routes and policies", nil, routes()},
 		{"fairlead-budgets", "Budgets of errors", ratios(), budgets()},
-		{"fairlead-objectives", "Objectives of Routes", objectiveRecords(), objectives()},
+		{"fairlead-objectives", "Objectives of Routes", slices.Concat(objectiveRecords(), slownessRecords()), slices.Concat(objectives(), slowness())},
 		{"fairlead-agent", "Policy agent", nil, agent()},
 		{"fairlead-addresses", "Addresses", nil, slices.Concat(addresses(), bgp())},
 		{"fairlead-operator", "Operator, names and clouds", nil, operator()},
