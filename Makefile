@@ -11,6 +11,10 @@ export CGO_ENABLED := 0
 # The tag makes programs that link grpc a quarter smaller.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath -tags=grpcnotrace)
 
+# Where nothing is compiled yet, a compiler that neither inlines nor describes variables for debuggers needs a third less
+# time until the first answer.
+quick = GOFLAGS="$$GOFLAGS $$(go list -f "{{if .Stale}}'-gcflags=all=-l -dwarf=false'{{end}}" net/http)"
+
 ##@ Use
 
 .PHONY: help
@@ -20,8 +24,8 @@ help: ## List the targets
 .PHONY: try
 try: ## Serve the manifests of test/try without root and without Kubernetes; FOLDER=dir: your own; CHECK=1 checks it and exits 0 or 1
 	@mkdir -p $(TOOLS)/bin; echo "Fairlead: compile the starter"
-	@(while sleep 4 >/dev/null 2>&1; do echo "  … still at it"; done) & trap "kill $$! 2>/dev/null || :" EXIT; go build -o $(TOOLS)/bin/try ./test/try
-	@$(TOOLS)/bin/try $(if $(CHECK),-check) $(if $(FOLDER),-f '$(FOLDER)')
+	@(while sleep 4 >/dev/null 2>&1; do echo "  … still at it"; done) & trap "kill $$! 2>/dev/null || :" EXIT; $(call quick) go build -o $(TOOLS)/bin/try ./test/try
+	@$(call quick) $(TOOLS)/bin/try $(if $(CHECK),-check) $(if $(FOLDER),-f '$(FOLDER)')
 
 .PHONY: demo
 demo: ## Show the whole product on a two-node cluster; CHECK=1 asserts everything, cleans up and exits 0 or 1; CLOUD=aws: with a fake AWS
