@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead/fairlead/router/door/gateway"
+	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/settings"
 	"github.com/fairlead/fairlead/router/traffic"
 )
@@ -69,4 +71,24 @@ func TestObjectives(t *testing.T) {
 		put("availability=all")
 		page("!fairlead_route_slo_ratio{")
 	})
+}
+
+// TestGatewayObjectives: an HTTPRoute has objectives, each of its rules in series of its own, and a wrong one is a finding
+// that changes nothing else.
+func TestGatewayObjectives(t *testing.T) {
+	t.Parallel()
+	const route = "kind: HTTPRoute\nmetadata: {namespace: gw, name: r, uid: r, annotations: {fairlead.dev/slo: \"%s\"}}\nspec: {parentRefs: [{name: gw}], hostnames: [r.test], rules: [{backendRefs: [{name: one, port: 8080}]}]}\n"
+	b := policedBed(t, fmt.Sprintf(route, "availability=99.5"))
+	address := b.serveMetrics()
+	b.expectAtListener(t, "80 GET http://r.test/ -> 200 pod=one")
+	b.eventually("the objective", func() error {
+		return metricsHave(address+"/metrics", `fairlead_route_slo_ratio{slo="availability",namespace="gw",route="HTTPRoute_r`, "} 0.995\n")
+	})
+	b.put(t, fmt.Sprintf(route, "availability=99,5"))
+	b.eventually("no objective", func() error { return metricsHave(address+"/metrics", "!fairlead_route_slo_ratio{") })
+	b.expectAtListener(t, "80 GET http://r.test/ -> 200 pod=one")
+	st, _ := b.statusOf(model.Object{Kind: gateway.KindHTTPRoute, Namespace: "gw", Name: "r"})
+	if !strings.Contains(fmt.Sprint(st.Findings), "fairlead.dev/slo") {
+		t.Errorf("findings %v", st.Findings)
+	}
 }
