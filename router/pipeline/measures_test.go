@@ -16,7 +16,7 @@ func TestMeasuresOfObjects(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2)) // the same each time
 	p := &Pipeline{measures: newMeasures()}
-	want, got := map[string]model.Measure{}, map[string]model.Measure{}
+	got := map[string]model.Measure{}
 	objects := map[model.Object]map[string]model.Measure{}
 	for n := range 3000 {
 		key := model.Object{Kind: route.Kind, Namespace: "a", Name: string(rune('a' + random.IntN(6)))}
@@ -33,7 +33,7 @@ func TestMeasuresOfObjects(t *testing.T) {
 			}
 		}
 		p.measures.note(key, r)
-		want = map[string]model.Measure{}
+		want := map[string]model.Measure{}
 		for _, of := range objects {
 			maps.Copy(want, of)
 		}
