@@ -3,6 +3,7 @@ package pipeline
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
@@ -37,11 +38,11 @@ func (p *Pipeline) ingestInParallel(dirty model.Objects) {
 		return
 	}
 	results := make([]ingested, len(fresh))
-	workers := runtime.GOMAXPROCS(0)
 	var running sync.WaitGroup
-	for w := range workers {
+	var next atomic.Int64 // a processor that others use as well gets fewer of them
+	for range runtime.GOMAXPROCS(0) {
 		running.Go(func() {
-			for i := w; i < len(fresh); i += workers {
+			for i := next.Add(1) - 1; i < int64(len(fresh)); i = next.Add(1) - 1 {
 				if object := p.src.Object(fresh[i]); object != nil {
 					material := &certificate.Material{}
 					results[i] = ingested{object, p.doors[fresh[i].Kind].Ingest(object, p.src, p.settings, door.Past{Material: material, Fetched: p.fetches.pages, Now: p.ends.now}), material}

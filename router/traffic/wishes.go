@@ -58,7 +58,10 @@ func (l *Ledger) hear() {
 		return 1
 	}
 	slices.SortFunc(asking, func(a, b *route) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(has(b), has(a)), byName(a, b))
+		if c := cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(has(b), has(a))); c != 0 {
+			return c
+		}
+		return byName(a, b)
 	})
 	of := map[string]int{}
 	l.asking = Asking{}
