@@ -58,7 +58,7 @@ func TestLoginIdentities(t *testing.T) {
 	t.Parallel()
 	b := newLoginBed(t)
 	p := loginPolicy(b.op, "p", func(o *snapshot.OIDC) { o.Claims = nil })
-	p.Identities = []snapshot.Identity{{}, {Claim: "groups"}, {Claim: "missing"}}
+	p.Identities = []snapshot.Identity{{Claim: "groups"}, {Claim: "missing"}}
 	b.use(2, []snapshot.SessionKey{sessionKey(1, b.c.now())}, p)
 	w := b.browser()
 	w.login("/")

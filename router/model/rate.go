@@ -134,7 +134,7 @@ const (
 	MaxRates       = 4
 	MaxConcurrents = 2
 	// MaxIdentified count by identity. HAProxy keeps two numbers for each with a verdict.
-	MaxIdentified = 4
+	MaxIdentified = 2
 	// MaxLimits is how many rates there may be of all kinds, those that the agent counts
 	// included.
 	MaxLimits = 8

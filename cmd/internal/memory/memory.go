@@ -24,6 +24,9 @@ const (
 	// leastGarbage is how much garbage is kept at least, in bytes: with a share of
 	// a small heap alone, one change of a large route is several collections.
 	leastGarbage, mostGarbage = 6 << 20, 16 << 20
+	// roomyHeap is what the heap may grow to for the sake of more garbage: beyond it there is as little as may be, so that
+	// a router of 10,000 routes has the 120 MB resident that are promised, also while many of them change.
+	roomyHeap = 64 << 20
 	// heapLooks is how often the share is made to fit the heap.
 	heapLooks = 10 * time.Second
 )
@@ -32,7 +35,7 @@ const (
 // and the most for one that computes much.
 func steady(live uint64) (least, most int) {
 	of := func(garbage uint64) int { return max(steadyGC, int(garbage*100/max(live, 1<<20))) }
-	return of(leastGarbage), of(mostGarbage)
+	return of(leastGarbage), of(max(leastGarbage, min(mostGarbage, roomyHeap-min(live, roomyHeap))))
 }
 
 // liveHeap returns what the last collection found in use, in bytes.

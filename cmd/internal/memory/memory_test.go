@@ -20,8 +20,13 @@ func TestNext(t *testing.T) {
 			t.Errorf("step %d: GOGC is %d after collections took %v, want %d", i, now, step.share, step.want)
 		}
 	}
-	if least, most := steady(40 << 20); least != 15 || most != 40 {
-		t.Errorf("GOGC for 40 MB is %d to %d", least, most)
+	for _, heap := range []struct {
+		live        uint64
+		least, most int
+	}{{20 << 20, 30, 80}, {40 << 20, 15, 40}, {56 << 20, 12, 14}, {64 << 20, 12, 12}, {200 << 20, 12, 12}} {
+		if least, most := steady(heap.live); least != heap.least || most != heap.most {
+			t.Errorf("GOGC for %d MB is %d to %d, want %d to %d", heap.live>>20, least, most, heap.least, heap.most)
+		}
 	}
 	if got := next(now, 80, 100, computed{all: 1, collecting: 0.01}); got != 80 {
 		t.Errorf("GOGC of a small heap is %d", got)

@@ -108,7 +108,7 @@ type Identity struct {
 }
 
 // MaxIdentities is how many of them HAProxy keeps with a verdict.
-const MaxIdentities = 4
+const MaxIdentities = 2
 
 // Mirror is where copies of requests go, with their own paths.
 type Mirror struct {
