@@ -41,9 +41,10 @@ func (l *Ledger) NeedsWhole(now time.Time) bool {
 // Touch says that the endpoints of a backend change.
 func (l *Ledger) Touch(name string) { l.ask(name, l.round+1) }
 
+// ask has the gauges of a backend read in this round or a later one.
 func (l *Ledger) ask(name string, round uint32) {
 	if len(l.asked) <= mostAsked {
-		l.asked[name] = round
+		l.asked[name] = max(l.asked[name], round)
 	}
 }
 

@@ -517,6 +517,14 @@ func TestTouchedMeanwhile(t *testing.T) {
 	if len(w.ledger.asked) > 0 {
 		t.Errorf("still asks for %v", w.ledger.asked)
 	}
+	// One that a reading is the first to tell of, with a line from before the change.
+	fresh := w.add("shop", "fresh")
+	w.ledger.Begin(w.now, false)
+	w.ledger.Touch(fresh)
+	w.end(w.readings())
+	if w.ledger.asked[fresh] == 0 {
+		t.Error("a new backend that changed while all was read is not read again")
+	}
 }
 
 func BenchmarkTake(b *testing.B) {

@@ -27,16 +27,26 @@ func objectiveRecords() []Record {
 		{ownRequests, of(`class!="none"`)},
 	}
 	for _, w := range windows() {
-		records = append(records, Record{ownRatio(w), fmt.Sprintf("sum_over_time(%s[%s]) / sum_over_time(%s[%s])\n  and avg_over_time(%s[%s]) > %d / 3600", ownErrors, w, ownRequests, w, ownRequests, w, enough)})
+		records = append(records, Record{ownRatio(w), shareOver(w, ownErrors, ownRequests)})
 	}
 	return records
 }
 
+// shareOver is the share of some recorded rates in others over a time, where there was enough.
+func shareOver(window, part, whole string) string {
+	return fmt.Sprintf("sum_over_time(%[2]s[%[1]s]) / sum_over_time(%[3]s[%[1]s])\n  and avg_over_time(%[3]s[%[1]s]) > %[4]d / 3600", window, part, whole, enough)
+}
+
+// burnsBoth is true while the share of a long time and that of a short one are above so many times a budget.
+func burnsBoth(ratio func(string) string, budget string, factor float64, long, short string) string {
+	above := func(window string) string {
+		return fmt.Sprintf("%s > on (job, namespace, route) %.4g * %s", ratio(window), factor, budget)
+	}
+	return above(long) + "\n  and " + above(short)
+}
+
 // ownBurn is as burn, for the Routes with objectives of their own.
 func ownBurn(name string, factor float64, long, short, left string) Alert {
-	above := func(window string) string {
-		return fmt.Sprintf("%s > on (job, namespace, route) %.4g * %s", ownRatio(window), factor, ownBudget)
-	}
 	requests := func(route, class, values string) Series {
 		return Series{`fairlead_route_requests_total{` + job + `,namespace="shop",route="` + route + `",class="` + class + `"}`, values}
 	}
@@ -50,7 +60,7 @@ func ownBurn(name string, factor float64, long, short, left string) Alert {
 	}
 	return Alert{
 		Name: name, Severity: Ticket,
-		Expr:    above(long) + "\n  and " + above(short),
+		Expr:    burnsBoth(ownRatio, ownBudget, factor, long, short),
 		Summary: "{{ $value | humanizePercentage }} of the requests to Route {{ $labels.namespace }}/{{ $labels.route }} fail: the budget of 30 days of its objective is gone in " + left,
 		Meaning: fmt.Sprintf("The annotation `fairlead.dev/slo` of the Route says how many requests are to be answered without a status of 500 or more, over 30 days. For %s, and still in the last %s, there were %.4g times as many errors as that lets it have, at %d requests an hour or more",
 			long, short, factor, enough) + ". It is a ticket, because the objective is the word of the Route's owner. Only Routes with [series of their own](../../operator/metrics.md#routes) are looked at.",

@@ -25,16 +25,13 @@ func slownessRecords() []Record {
 		{slowSampled, of("")},
 	}
 	for _, w := range []string{"30m", "6h", "3d"} {
-		records = append(records, Record{slowRatio(w), fmt.Sprintf("sum_over_time(%s[%s]) / sum_over_time(%s[%s])\n  and avg_over_time(%s[%s]) > %d / 3600", slowOnes, w, slowSampled, w, slowSampled, w, enough)})
+		records = append(records, Record{slowRatio(w), shareOver(w, slowOnes, slowSampled)})
 	}
 	return records
 }
 
 // slowBurn is as ownBurn, for objectives of latency.
 func slowBurn(name string, factor float64, long, short, left string) Alert {
-	above := func(window string) string {
-		return fmt.Sprintf("%s > on (job, namespace, route) %.4g * %s", slowRatio(window), factor, slowBudget)
-	}
 	// So many of 1000 sampled requests a minute are slow, of a Route of which 1 of 100 may be.
 	at := func(route string, slow float64) []Series {
 		labels := job + `,namespace="shop",route="` + route + `"`
@@ -46,7 +43,7 @@ func slowBurn(name string, factor float64, long, short, left string) Alert {
 	rare := job + `,namespace="shop",route="rare"`
 	return Alert{
 		Name: name, Severity: Ticket,
-		Expr:    above(long) + "\n  and " + above(short),
+		Expr:    burnsBoth(slowRatio, slowBudget, factor, long, short),
 		Summary: "{{ $value | humanizePercentage }} of the requests to Route {{ $labels.namespace }}/{{ $labels.route }} take longer than its objective: the budget of 30 days is gone in " + left,
 		Meaning: fmt.Sprintf("The annotation `fairlead.dev/slo` of the Route says what share of its requests is to be answered within a time, over 30 days. For %s, and still in the last %s, %.4g times as many sampled requests were slower than that lets there be, with %d or more sampled in an hour",
 			long, short, factor, enough) + ". It is a ticket, because the objective is the word of the Route's owner. It needs [sampled requests](../../operator/metrics.md#latencies), and a Route with [series of its own](../../operator/metrics.md#routes).",
