@@ -74,6 +74,7 @@ type Engine struct {
 	providers collection[provider]
 	renewals  *cache[renewal]
 	shared    sharedRenewals
+	calls     *slots
 	ended     *endedSessions
 	documents documents
 	servers   *authServers
@@ -112,7 +113,7 @@ func New(o Options) *Engine {
 		cache:  newCache(mostAnswers, mostBytes, Answer.bytes, o.Now, o.Metrics.cache),
 		tokens: newCache(mostAnswers, mostBytes, verified.bytes, o.Now, o.Metrics.cache),
 		slots:  newSlots(o.Slots), mirrors: newSlots(mirrorSlots), hashes: newHashPool(o.HashWorkers, o.Now, o.Metrics), failures: newFailures(o.Now),
-		shared: sharedRenewals{o.Renewals}, ended: newEndedSessions(o.Ended), documents: documents(o.Documents), servers: newAuthServers(),
+		shared: sharedRenewals{o.Renewals}, calls: newSlots(mostCalled), ended: newEndedSessions(o.Ended), documents: documents(o.Documents), servers: newAuthServers(),
 		providers: newCollection[provider](), renewals: newCache(mostRenewals, mostBytes/2, renewal.bytes, o.Now, o.Metrics.cache),
 		keys: newKeySets(o.Now), dialer: &dialer{special: o.Special}, transports: map[transportKey]*http.Transport{},
 		member: o.Member, worker: o.Worker,
@@ -121,6 +122,7 @@ func New(o Options) *Engine {
 	e.world.Store(&world{})
 	if e.member != nil {
 		e.member.Share(endsOf{e})
+		e.member.Answer(e.answerRenewal)
 	}
 	if o.Registerer != nil {
 		o.Registerer.MustRegister(e.keys)

@@ -158,6 +158,8 @@ type visit struct {
 	path string
 	// provider is set once it is known.
 	provider *provider
+	// called is set for a renewal that another router asks for. It is not handed on.
+	called bool
 }
 
 func (m *login) decide(ctx context.Context, e *Engine, p *policy, q *Question, id *identity) Answer {
@@ -201,10 +203,15 @@ func (v *visit) host() string {
 
 // parts are what cookies of a kind are for.
 func (v *visit) parts(kind string) []string {
+	return []string{kind, v.bound, v.place()}
+}
+
+// place is the host, or the domain, whose session it is.
+func (v *visit) place() string {
 	if v.Cookie.Domain != "" {
-		return []string{kind, v.bound, "." + v.Cookie.Domain}
+		return "." + v.Cookie.Domain
 	}
-	return []string{kind, v.bound, v.host()}
+	return v.host()
 }
 
 // insecure leads to TLS, without which no cookie comes.

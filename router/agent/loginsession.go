@@ -59,25 +59,16 @@ func (v *visit) session() (*userSession, bool) {
 	if !ok {
 		return nil, false
 	}
-	raw, ok := v.keys.Open(text, v.parts(kindSession)...)
+	s, ok := v.openSession(text, kindSession)
 	if !ok {
 		return nil, false
 	}
-	var s userSession
-	if json.Unmarshal(raw, &s) != nil {
-		return nil, false
-	}
-	claims, err := jwt.ReadClaims(s.Claims)
-	if err != nil {
-		return nil, false
-	}
-	s.claims = claims
 	now := v.e.now()
 	if s.ID != "" && v.e.ended.has(sessionName(v.bound, s.ID), now) {
 		return nil, false
 	}
 	started, seen := time.Unix(s.Start, 0), time.Unix(s.Seen, 0)
-	return &s, now.Sub(started) < v.Cookie.MaxAge && now.Sub(seen) < v.Cookie.Idle && !started.After(now.Add(time.Minute))
+	return s, now.Sub(started) < v.Cookie.MaxAge && now.Sub(seen) < v.Cookie.Idle && !started.After(now.Add(time.Minute))
 }
 
 // errTooLarge is a session that cookies have no room for.
@@ -204,7 +195,7 @@ func (v *visit) refreshed(ctx context.Context, s *userSession) renewal {
 	copied := *v
 	copied.q = v.q.clone()
 	before := *s
-	k := v.e.keyOf(v.bound, v.host(), s.Refresh)
+	k := v.e.keyOf(v.bound, v.place(), s.Refresh)
 	r, _, err := v.e.renewals.once(ctx, k, loginTime, func(ctx context.Context) (renewal, time.Duration) {
 		r := copied.once(ctx, &before)
 		switch {

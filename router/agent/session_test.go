@@ -370,8 +370,21 @@ func TestSharedRenewals(t *testing.T) {
 		t.Fatal("no session")
 	}
 	name := world.sessions.Hash(world.policies["p"].login.bound, "shop.example.com", s.Refresh)
-	if !(sharedRenewals{dir}).claim(name, time.Now()) {
+	held, text := (sharedRenewals{dir}).claim(t.Context(), name)
+	if held == nil || text != "" {
 		t.Fatal("it is claimed already")
 	}
-	wants(t, "after the other worker ended", late.do("GET", "/", "Accept: x/y"), 200)
+	ended := make(chan Answer)
+	asked = b.op.Asked("/token")
+	go func() { ended <- late.do("GET", "/", "Accept: x/y") }()
+	select {
+	case a := <-ended:
+		t.Errorf("status %d while the other worker asks", a.Status)
+	case <-time.After(10 * sharedLook):
+	}
+	if n := b.op.Asked("/token") - asked; n != 0 {
+		t.Errorf("the provider was asked %d times beside the other worker", n)
+	}
+	held.end("") // as the kernel does it
+	wants(t, "after the other worker ended", <-ended, 200)
 }

@@ -3,11 +3,12 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/fairlead/fairlead/router/agent/jwt"
 )
@@ -15,9 +16,7 @@ import (
 // Bounds of the folder that workers share renewals in.
 const (
 	mostShared = 500
-	// sharedPatience is how long a worker waits for the other one's renewal.
-	sharedPatience = 3 * time.Second
-	sharedLook     = 20 * time.Millisecond
+	sharedLook = 20 * time.Millisecond
 )
 
 // sharedRenewals is a folder in memory by which the workers of a pod renew a session once:
@@ -27,23 +26,66 @@ type sharedRenewals struct {
 	dir string
 }
 
-// claim reports whether this worker is to ask the provider: the first one that asks, or
-// each if nothing can be shared.
-func (s sharedRenewals) claim(name string, now time.Time) bool {
-	if s.dir == "" || os.MkdirAll(s.dir, 0o700) != nil {
-		return true
+// renewalClaim is the right to ask the provider. The kernel ends it with the process, so that the other
+// worker need not guess whether this one still asks.
+type renewalClaim struct {
+	file *os.File // nil if nothing is shared
+	path string
+}
+
+// claim returns the right to ask, or what the other worker has handed over. It returns neither if
+// that one does not end in time: the refresh token may be used by then.
+func (s sharedRenewals) claim(ctx context.Context, name string) (c *renewalClaim, text string) {
+	if s.dir == "" || os.MkdirAll(s.dir, 0o700) != nil || s.clean(time.Now()) >= mostShared {
+		return &renewalClaim{}, ""
 	}
-	if s.clean(now) >= mostShared {
-		return true
+	path := filepath.Join(s.dir, name)
+	tick := time.NewTicker(sharedLook)
+	defer tick.Stop()
+	for {
+		mine, err := lockRenewal(path)
+		if err != nil {
+			return &renewalClaim{}, ""
+		}
+		// The result is there before the lock ends.
+		if text, err := os.ReadFile(path + sharedSuffix); err == nil {
+			if mine != nil {
+				_ = mine.Close()
+			}
+			return nil, string(text)
+		}
+		if mine != nil {
+			return &renewalClaim{mine, path}, ""
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ""
+		case <-tick.C:
+		}
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return false
+}
+
+// lockRenewal returns the locked file, or nil if the other worker has it.
+func lockRenewal(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		_ = f.Close()
+		return nil, nil //nolint:nilnil // the other worker has it
 	}
-	return true
+	opened, err := f.Stat()
+	if err == nil {
+		var there os.FileInfo
+		if there, err = os.Stat(path); err == nil && os.SameFile(opened, there) {
+			now := time.Now()
+			_ = os.Chtimes(path, now, now)
+			return f, nil
+		}
+	}
+	_ = f.Close()   // it was removed meanwhile, for its age
+	return nil, nil //nolint:nilnil // the next look finds another file
 }
 
 // clean removes what is too old to be asked for, and returns how much is left.
@@ -64,84 +106,87 @@ func (s sharedRenewals) clean(now time.Time) (left int) {
 
 const sharedSuffix = ".done"
 
-// put hands the renewal to the other worker. An empty text says that there is none, and
+// end hands the renewal to the other worker. An empty text says that there is none, and
 // that the other one may ask.
-func (s sharedRenewals) put(name, text string) {
-	switch {
-	case s.dir == "":
-		return
-	case text == "":
-		_ = os.Remove(filepath.Join(s.dir, name))
+func (c *renewalClaim) end(text string) {
+	if c.file == nil {
 		return
 	}
-	path := filepath.Join(s.dir, name+sharedSuffix)
-	fresh := path + ".new"
-	if os.WriteFile(fresh, []byte(text), 0o600) == nil {
-		_ = os.Rename(fresh, path)
-	}
-}
-
-// wait returns what the other worker has handed over, or false if it did not in time, or
-// will not.
-func (s sharedRenewals) wait(ctx context.Context, name string) (string, bool) {
-	ctx, cancel := context.WithTimeout(ctx, sharedPatience)
-	defer cancel()
-	tick := time.NewTicker(sharedLook)
-	defer tick.Stop()
-	for {
-		if text, err := os.ReadFile(filepath.Join(s.dir, name+sharedSuffix)); err == nil {
-			return string(text), true
-		}
-		if _, err := os.Stat(filepath.Join(s.dir, name)); err != nil {
-			return "", false
-		}
-		select {
-		case <-ctx.Done():
-			return "", false
-		case <-tick.C:
+	if text != "" {
+		path := c.path + sharedSuffix
+		fresh := path + ".new"
+		if os.WriteFile(fresh, []byte(text), 0o600) == nil {
+			_ = os.Rename(fresh, path)
 		}
 	}
+	_ = c.file.Close()
 }
 
 const kindRenewal = "renewal"
 
-// once renews a session, unless the other worker does.
+// renewalName names a renewal, the same for all workers of all routers.
+func (v *visit) renewalName(s *userSession) string {
+	return v.keys.Hash(v.bound, v.place(), s.Refresh)
+}
+
+// once renews a session, unless another worker does: of the router that owns the renewal, or of this pod.
 func (v *visit) once(ctx context.Context, s *userSession) renewal {
-	name := v.keys.Hash(v.bound, v.host(), s.Refresh)
-	shared := v.e.shared
-	if !shared.claim(name, time.Now()) {
-		if text, ok := shared.wait(ctx, name); ok {
-			return v.readRenewal(text)
-		}
+	if r, done := v.elsewhere(ctx, s); done {
+		return r
 	}
-	r := v.refresh(ctx, s)
-	text := ""
+	c, text := v.e.shared.claim(ctx, v.renewalName(s))
 	switch {
-	case r.session != nil:
-		if raw, err := json.Marshal(r.session); err == nil {
-			text, _ = v.keys.Seal(v.e.now(), raw, v.parts(kindRenewal)...)
-		}
-	case r.rejected:
-		text = "rejected"
+	case text != "":
+		return v.readRenewal(text)
+	case c == nil:
+		return renewal{}
 	}
-	shared.put(name, text)
+	r := renewal{}
+	defer func() { c.end(v.renewalText(r)) }()
+	r = v.refresh(ctx, s)
 	return r
 }
 
-// readRenewal reads what the other worker has written.
+// rejectedText says that the provider does not renew a session.
+const rejectedText = "rejected"
+
+// renewalText is what another worker gets of a renewal; empty if there is none.
+func (v *visit) renewalText(r renewal) string {
+	switch {
+	case r.session != nil:
+		if raw, err := json.Marshal(r.session); err == nil {
+			text, _ := v.keys.Seal(v.e.now(), raw, v.parts(kindRenewal)...)
+			return text
+		}
+	case r.rejected:
+		return rejectedText
+	}
+	return ""
+}
+
+// readRenewal reads what another worker has written.
 func (v *visit) readRenewal(text string) renewal {
-	if strings.HasPrefix(text, "rejected") {
+	if strings.HasPrefix(text, rejectedText) {
 		return renewal{rejected: true}
 	}
-	raw, ok := v.keys.Open(text, v.parts(kindRenewal)...)
+	s, ok := v.openSession(text, kindRenewal)
+	if !ok {
+		return renewal{}
+	}
+	return renewal{session: s}
+}
+
+// openSession reads a session that is encrypted as one of a kind.
+func (v *visit) openSession(text, kind string) (*userSession, bool) {
+	raw, ok := v.keys.Open(text, v.parts(kind)...)
 	var s userSession
 	if !ok || json.Unmarshal(raw, &s) != nil {
-		return renewal{}
+		return nil, false
 	}
 	claims, err := jwt.ReadClaims(s.Claims)
 	if err != nil {
-		return renewal{}
+		return nil, false
 	}
 	s.claims = claims
-	return renewal{session: &s}
+	return &s, true
 }

@@ -71,6 +71,9 @@ func (v *view) owner(key uint64) string {
 	return owner
 }
 
+// Owner is the member that owns a key, among members that are the same everywhere.
+func Owner(members []string, k Key) string { return newView(members).owner(k.hash()) }
+
 // mix is the finalizer of SplitMix64.
 func mix(x uint64) uint64 {
 	x ^= x >> 30

@@ -1,6 +1,6 @@
 // Package openid is an OpenID provider for tests, with the contract of OpenID Connect Core
-// and RFC 9700: codes are used once, PKCE is demanded, refresh tokens rotate, clients show
-// their password. Users are logged in without being asked. Faults can be switched on.
+// and RFC 9700: codes are used once, PKCE is demanded, refresh tokens rotate, one that comes again
+// ends all that descend from the same login, clients show their password. Users are logged in without being asked. Faults can be switched on.
 package openid
 
 import (
@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -46,7 +47,12 @@ type Provider struct {
 	kid       string
 	codes     map[string]grant
 	refreshes map[string]grant
-	asked     map[string]int
+	// used are refresh tokens that were replaced, with their logins, and reused is how often one of
+	// them came again.
+	used   map[string]int
+	reused int
+	logins int
+	asked  map[string]int
 }
 
 // Options say how the provider behaves.
@@ -74,12 +80,13 @@ type Options struct {
 // grant is what a code or a refresh token stands for.
 type grant struct {
 	redirect, nonce, challenge, scope string
+	login                             int
 }
 
 // New starts a provider on the loopback interface, or at another address.
 func New(t testing.TB, address ...string) *Provider {
 	t.Helper()
-	p := &Provider{codes: map[string]grant{}, refreshes: map[string]grant{}, asked: map[string]int{}}
+	p := &Provider{codes: map[string]grant{}, refreshes: map[string]grant{}, used: map[string]int{}, asked: map[string]int{}}
 	p.Now, p.Life = time.Now, 5*time.Minute
 	p.Rotate(t, "one")
 	p.Server = httptest.NewUnstartedServer(p)
@@ -142,6 +149,13 @@ func (p *Provider) Asked(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked[path]
+}
+
+// Reused returns how often a refresh token came that had been replaced.
+func (p *Provider) Reused() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reused
 }
 
 // ServeHTTP implements http.Handler.
@@ -210,7 +224,8 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	code := token()
-	p.codes[code] = grant{q.Get("redirect_uri"), q.Get("nonce"), q.Get("code_challenge"), q.Get("scope")}
+	p.logins++
+	p.codes[code] = grant{q.Get("redirect_uri"), q.Get("nonce"), q.Get("code_challenge"), q.Get("scope"), p.logins}
 	back := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {p.Issuer}}
 	if p.Back != nil {
 		p.Back(back)
@@ -250,17 +265,28 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
 		known = known && g.redirect == r.PostFormValue("redirect_uri") && g.challenge == base64.RawURLEncoding.EncodeToString(sum[:])
 	case "refresh_token":
-		g, known = p.refreshes[r.PostFormValue("refresh_token")]
-		if !p.KeepRefresh {
-			delete(p.refreshes, r.PostFormValue("refresh_token"))
-		}
-		g.nonce = ""
+		g, known = p.refresh(r.PostFormValue("refresh_token"))
 	}
 	if !known {
 		refused(w, http.StatusBadRequest, "invalid_grant")
 		return
 	}
 	p.grant(w, g)
+}
+
+// refresh takes a refresh token. One that was replaced ends those that replaced it.
+func (p *Provider) refresh(token string) (g grant, known bool) {
+	if login, used := p.used[token]; used {
+		p.reused++
+		maps.DeleteFunc(p.refreshes, func(_ string, other grant) bool { return other.login == login })
+		return g, false
+	}
+	if g, known = p.refreshes[token]; known && !p.KeepRefresh {
+		delete(p.refreshes, token)
+		p.used[token] = g.login
+	}
+	g.nonce = ""
+	return g, known
 }
 
 func (p *Provider) grant(w http.ResponseWriter, g grant) {

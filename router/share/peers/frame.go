@@ -120,22 +120,23 @@ var preamble = []byte("fairlead-share 1\n")
 
 const longestID = 64
 
-func appendHello(b []byte, id string) []byte {
-	return append(append(append(b, preamble...), byte(len(id))), id...)
+func appendHello(b, kind []byte, id string) []byte {
+	return append(append(append(b, kind...), byte(len(id))), id...)
 }
 
-func readHello(r io.Reader) (id string, err error) {
+// readHello returns which member connects, and whether that is for one call.
+func readHello(r io.Reader) (id string, call bool, err error) {
 	head := make([]byte, len(preamble)+1)
 	if _, err := io.ReadFull(r, head); err != nil {
-		return "", err
+		return "", false, err
 	}
-	n := int(head[len(preamble)])
-	if string(head[:len(preamble)]) != string(preamble) || n == 0 || n > longestID {
-		return "", errFrame
+	n, kind := int(head[len(preamble)]), string(head[:len(preamble)])
+	if call = kind == string(callPreamble); !call && kind != string(preamble) || n == 0 || n > longestID {
+		return "", false, errFrame
 	}
 	name := make([]byte, n)
 	if _, err := io.ReadFull(r, name); err != nil {
-		return "", err
+		return "", false, err
 	}
-	return string(name), nil
+	return string(name), call, nil
 }

@@ -56,7 +56,7 @@ func (m *Member) speak(ctx context.Context, id string, l *link) {
 	self := m.config.Self
 	m.mu.Unlock()
 	_ = c.SetWriteDeadline(time.Now().Add(writeTime))
-	if _, err := c.Write(appendHello(nil, self)); err != nil {
+	if _, err := c.Write(appendHello(nil, preamble, self)); err != nil {
 		return
 	}
 	writing, done := context.WithCancel(ctx)
@@ -131,8 +131,12 @@ func (m *Member) serve(ctx context.Context, raw net.Conn) {
 	_ = raw.SetDeadline(time.Now().Add(handshakeTime))
 	c := tls.Server(raw, config)
 	in := bufio.NewReader(c)
-	id, err := readHello(in)
+	id, call, err := readHello(in)
 	if err != nil || !m.knows(id) {
+		return
+	}
+	if call {
+		m.serveCall(ctx, c, in)
 		return
 	}
 	_ = c.SetDeadline(time.Time{})

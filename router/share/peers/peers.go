@@ -65,6 +65,9 @@ type Member struct {
 	// process is that of the node. ends are told before the first connection.
 	process uint64
 	ends    Ends
+	// answers answers calls of others, and calls has one element for each that is under way.
+	answers func(context.Context, []byte) []byte
+	calls   chan struct{}
 }
 
 // origin names a process that asks.
@@ -75,7 +78,7 @@ type origin struct {
 
 // New returns a member that refuses everything until it is told of others.
 func New(log *slog.Logger, maxKeys int) *Member {
-	return &Member{log: log, maxKeys: maxKeys, began: time.Now(), wake: make(chan struct{}, 1), waiting: map[uint64]chan share.Verdict{}}
+	return &Member{log: log, maxKeys: maxKeys, began: time.Now(), wake: make(chan struct{}, 1), waiting: map[uint64]chan share.Verdict{}, calls: make(chan struct{}, mostCalls)}
 }
 
 func (m *Member) now() time.Duration { return time.Since(m.began) }

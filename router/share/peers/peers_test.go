@@ -116,7 +116,7 @@ func TestStrangers(t *testing.T) {
 			}
 			defer c.Close()
 			_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-			_, _ = c.Write(appendFrame(appendHello(nil, ids[1]), &share.Message{Kind: share.Ask, Process: 1, Number: 1}))
+			_, _ = c.Write(appendFrame(appendHello(nil, preamble, ids[1]), &share.Message{Kind: share.Ask, Process: 1, Number: 1}))
 			if _, err := c.Read(make([]byte, 1)); err == nil {
 				t.Errorf("%s: it was answered", name)
 			}
