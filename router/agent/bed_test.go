@@ -39,7 +39,7 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-func newEngine(t *testing.T, change ...func(*Options)) (*Engine, *clock) {
+func newEngine(t testing.TB, change ...func(*Options)) (*Engine, *clock) {
 	t.Helper()
 	c := &clock{at: time.Unix(1_800_000_000, 0)}
 	registry := prometheus.NewRegistry()
@@ -71,7 +71,7 @@ func use(t *testing.T, e *Engine, generation uint64, policies ...snapshot.Policy
 }
 
 // ask makes a question with headers, each "Name: value".
-func ask(t *testing.T, policy string, headers ...string) *Question {
+func ask(t testing.TB, policy string, headers ...string) *Question {
 	t.Helper()
 	return &Question{
 		Policy: policy, Method: "GET", Target: "/a?b=c&d", Host: "shop.example.com", Client: netip.MustParseAddr("192.0.2.7"), TLS: true,
@@ -79,7 +79,7 @@ func ask(t *testing.T, policy string, headers ...string) *Question {
 	}
 }
 
-func headerList(t *testing.T, headers ...string) spop.Headers {
+func headerList(t testing.TB, headers ...string) spop.Headers {
 	t.Helper()
 	var list []byte
 	for _, h := range headers {
@@ -171,7 +171,7 @@ func externalPolicy(id, url string, change ...func(*snapshot.External)) snapshot
 }
 
 // wants demands an answer's status.
-func wants(t *testing.T, what string, a Answer, status int) {
+func wants(t testing.TB, what string, a Answer, status int) {
 	t.Helper()
 	if a.Status != status {
 		t.Errorf("%s: status %d (%s), want %d", what, a.Status, a.Reason, status)
@@ -179,7 +179,7 @@ func wants(t *testing.T, what string, a Answer, status int) {
 }
 
 // until waits for something that happens beside the test.
-func until(t *testing.T, done func() bool) {
+func until(t testing.TB, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !done(); {
 		if time.Now().After(end) {

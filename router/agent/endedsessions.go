@@ -49,27 +49,26 @@ func sessionName(bound, id string) string {
 }
 
 // has reports whether a session has been ended.
-func (s *endedSessions) has(name string, now time.Time) bool {
+func (s *endedSessions) has(name string, now time.Time) bool { return now.Before(s.when(name)) }
+
+// when returns until when it is remembered that a session has been ended, by either worker; the zero time
+// if it has not been.
+func (s *endedSessions) when(name string) time.Time {
 	s.mu.Lock()
-	until, ended := s.until[name]
+	until := s.until[name]
 	s.mu.Unlock()
-	if ended || s.dir == "" {
-		return ended && now.Before(until)
+	if s.dir == "" {
+		return until
 	}
-	info, err := os.Stat(filepath.Join(s.dir, name))
-	return err == nil && now.Before(info.ModTime())
+	if info, err := os.Stat(filepath.Join(s.dir, name)); err == nil && info.ModTime().After(until) {
+		return info.ModTime()
+	}
+	return until
 }
 
 // add ends a session. The error says why the other worker does not know of it.
 func (s *endedSessions) add(name string, until, now time.Time) error {
-	s.mu.Lock()
-	s.until[name] = until
-	if len(s.until) > mostEnded {
-		for _, n := range forgettable(s.until, now) {
-			delete(s.until, n)
-		}
-	}
-	s.mu.Unlock()
+	s.note(name, until, now)
 	if s.dir == "" {
 		return nil
 	}
@@ -78,6 +77,20 @@ func (s *endedSessions) add(name string, until, now time.Time) error {
 	}
 	s.clean(now)
 	return nil
+}
+
+// note remembers an end in this worker, and reports whether it did not before.
+func (s *endedSessions) note(name string, until, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, known := s.until[name]
+	s.until[name] = until
+	if len(s.until) > mostEnded {
+		for _, n := range forgettable(s.until, now) {
+			delete(s.until, n)
+		}
+	}
+	return !known || !now.Before(before)
 }
 
 // freshSuffix is that of files which have no time of their own yet.

@@ -374,8 +374,12 @@ func (p *policy) authenticate(ctx context.Context, e *Engine, q *Question, id *i
 
 // Handle answers HAProxy.
 func (e *Engine) Handle(ctx context.Context, r *spop.Request, out *spop.Reply) {
-	if string(r.Message) == countMessage {
+	switch string(r.Message) {
+	case countMessage:
 		e.count(ctx, r, out)
+		return
+	case logoutMessage:
+		e.endReported(ctx, r, out)
 		return
 	}
 	q, ok := readQuestion(r)

@@ -38,8 +38,11 @@ type login struct {
 	provider *kept[provider]
 	fetcher  *fetcher
 	issuer   jwt.Issuer
-	// name is that of the session's cookie, and bound identifies what sessions are for.
-	name, bound string
+	// name is that of the session's cookie, and bound identifies what sessions are for. party is the client of the
+	// provider, in the namespace, of which sessions may be for several things.
+	name, bound, party string
+	// backChannel is where the provider says that users have logged out.
+	backChannel string
 	// keeps are the names of claims that a session keeps.
 	keeps []string
 	scope string
@@ -52,7 +55,10 @@ func (e *Engine) newLogin(s *snapshot.Policy) (*login, error) {
 			return nil, fmt.Errorf("oidc: %q is not a path that programs read in one way only", p)
 		}
 	}
+	m.backChannel = m.LogoutPath + snapshot.BackChannel
 	switch {
+	case m.RedirectPath == m.backChannel:
+		return nil, errors.New("oidc: redirectPath is where the provider reports logouts")
 	case m.RedirectPath == m.LogoutPath:
 		return nil, errors.New("oidc: redirectPath and logoutPath are the same")
 	case m.Cookie.MaxAge <= 0 || m.Cookie.Idle <= 0:
@@ -103,6 +109,11 @@ func (m *login) identify(namespace string) error {
 	}
 	sum := sha256.Sum256(about)
 	m.bound = hex.EncodeToString(sum[:])
+	if about, err = json.Marshal([]string{"party", namespace, m.Issuer, m.ClientID}); err != nil {
+		return fmt.Errorf("oidc: %w", err)
+	}
+	sum = sha256.Sum256(about)
+	m.party = hex.EncodeToString(sum[:])
 	name := m.Cookie.Name
 	if name == "" {
 		name = m.bound[:12]
@@ -178,6 +189,8 @@ func (m *login) decide(ctx context.Context, e *Engine, p *policy, q *Question, i
 		return v.callback(ctx)
 	case v.path == m.LogoutPath:
 		return v.logout(ctx)
+	case v.path == m.backChannel:
+		return v.reported()
 	case v.skipped():
 		return Answer{Status: allowed, group: groupOIDC, from: fromAgent}
 	}

@@ -17,7 +17,7 @@ import (
 
 // loginBed is an engine with one login, its provider, and browsers.
 type loginBed struct {
-	t        *testing.T
+	t        testing.TB
 	e        *Engine
 	c        *clock
 	op       *openid.Provider
@@ -40,7 +40,7 @@ func sessionKey(b byte, made time.Time) snapshot.SessionKey {
 	return snapshot.SessionKey{Made: made.Unix(), Secret: slices.Repeat([]byte{b}, session.KeySize)}
 }
 
-func newLoginBed(t *testing.T, change ...func(*snapshot.OIDC)) *loginBed {
+func newLoginBed(t testing.TB, change ...func(*snapshot.OIDC)) *loginBed {
 	t.Helper()
 	e, c := newEngine(t)
 	b := &loginBed{t: t, e: e, c: c, op: openid.New(t)}

@@ -38,6 +38,8 @@ type userSession struct {
 	// ID is the same in all cookies of the session; empty in one of an earlier version.
 	ID   string `json:"d,omitempty"`
 	Seen int64  `json:"n"`
+	// There is a digest of the session's name at the provider; empty if that does not give it.
+	There string `json:"t,omitempty"`
 	// Fresh is until when the provider's tokens are valid, and Life for how long they were;
 	// 0 if it does not say.
 	Fresh int64 `json:"f,omitempty"`
@@ -64,7 +66,7 @@ func (v *visit) session() (*userSession, bool) {
 		return nil, false
 	}
 	now := v.e.now()
-	if s.ID != "" && v.e.ended.has(sessionName(v.bound, s.ID), now) {
+	if s.ID != "" && v.e.ended.has(sessionName(v.bound, s.ID), now) || v.endedThere(s) {
 		return nil, false
 	}
 	started, seen := time.Unix(s.Start, 0), time.Unix(s.Seen, 0)
@@ -251,6 +253,9 @@ func (v *visit) refresh(ctx context.Context, s *userSession) renewal {
 // take puts the claims of a verified ID token and the tokens into a session.
 func (s *userSession) take(v *visit, t *tokenAnswer, claims jwt.Claims, until time.Time) error {
 	s.claims = claims.Keep(v.keeps)
+	if there := sessionThere(claims); there != "" {
+		s.There = there
+	}
 	if _, ok := claims.Values("scope"); !ok && t.Scope != "" {
 		for _, name := range v.keeps {
 			if name == "scope" {

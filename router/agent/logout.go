@@ -60,8 +60,12 @@ func (v *visit) end(s *userSession) {
 	if s.ID == "" {
 		return
 	}
-	name, now := sessionName(v.bound, s.ID), v.e.now()
-	until := time.Unix(s.Start, 0).Add(v.Cookie.MaxAge)
+	v.forget(sessionName(v.bound, s.ID), time.Unix(s.Start, 0).Add(v.Cookie.MaxAge))
+}
+
+// forget has all routers refuse what a name of sessions stands for.
+func (v *visit) forget(name string, until time.Time) {
+	now := v.e.now()
 	if err := v.e.ended.add(name, until, now); err != nil {
 		v.e.log.Error("a logout is known to this worker only, as long as it runs", "err", err)
 	}

@@ -90,10 +90,16 @@ func (m *Metrics) ProtocolFailed(error) { m.protocol.Inc() }
 
 func (m *Metrics) decided(a *Answer, took time.Duration) {
 	verdict := "allow"
-	if !a.Allowed() {
-		if verdict = "503"; hasRule(a.Status) {
-			verdict = decimal(a.Status)
-		}
+	switch {
+	case a.Allowed():
+	case a.Status == needsBody:
+		return // the answer to the body counts
+	case a.Status == isDone:
+		verdict = "200"
+	case hasRule(a.Status):
+		verdict = decimal(a.Status)
+	default:
+		verdict = "503"
 	}
 	m.decisions.WithLabelValues(a.group, verdict, a.from).Inc()
 	m.seconds.WithLabelValues(a.group).Observe(took.Seconds())

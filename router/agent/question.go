@@ -29,14 +29,17 @@ type Header struct{ Name, Value string }
 
 // The statuses of answers besides those of other servers.
 const (
-	allowed         = 200
-	badRequest      = 400
-	unauthorized    = 401
-	forbidden       = 403
-	tooMany         = 429
-	unavailable     = 503
-	found           = 302
-	noVerdict       = 0
+	allowed      = 200
+	badRequest   = 400
+	unauthorized = 401
+	forbidden    = 403
+	tooMany      = 429
+	unavailable  = 503
+	found        = 302
+	noVerdict    = 0
+	// needsBody has HAProxy ask once more, with the body, and isDone ends the request with 200. Neither lets it on.
+	needsBody       = 100
+	isDone          = 299
 	longestConsumer = 256
 )
 
@@ -145,9 +148,14 @@ func (a *Answer) variables(r *spop.Reply) bool {
 // the first replaces what HAProxy's own answer has, and others are added.
 func (a *Answer) refusal(r *spop.Reply) bool {
 	const txn = spop.ScopeTransaction
-	status := a.Status
-	if !hasRule(status) {
-		status = unavailable
+	verdict := decimal(unavailable)
+	switch {
+	case a.Status == needsBody:
+		verdict = "body"
+	case a.Status == isDone:
+		verdict = "done"
+	case hasRule(a.Status):
+		verdict = decimal(a.Status)
 	}
 	var set, add []Header
 	for _, h := range a.Client {
@@ -163,7 +171,7 @@ func (a *Answer) refusal(r *spop.Reply) bool {
 	if a.Body != "" {
 		r.SetString(txn, "body", a.Body)
 	}
-	r.SetString(txn, "verdict", decimal(status))
+	r.SetString(txn, "verdict", verdict)
 	return true
 }
 

@@ -13,16 +13,21 @@ import (
 // lasts.
 const longestEnd = 24 * time.Hour
 
+// sameEnd is by how much later an end has to be to be another one.
+const sameEnd = time.Second
+
 // endsOf are the ended sessions of an engine for the other routers.
 type endsOf struct{ e *Engine }
 
 // Take notes a session that was ended at another router.
 func (o endsOf) Take(name string, remains time.Duration) {
 	now := o.e.now()
-	if !validSessionName(name) || remains <= 0 || o.e.ended.has(name, now) {
+	until := now.Add(min(remains, longestEnd))
+	// What is known already comes once more with each connection, a moment later by the time that it took.
+	if !validSessionName(name) || remains <= 0 || until.Before(o.e.ended.when(name).Add(sameEnd)) {
 		return
 	}
-	if err := o.e.ended.add(name, now.Add(min(remains, longestEnd)), now); err != nil {
+	if err := o.e.ended.add(name, until, now); err != nil {
 		o.e.log.Error("a logout at another router is known to this worker only, as long as it runs", "err", err)
 	}
 }

@@ -104,6 +104,9 @@ func (c *compiler) loginPaths(out *snapshot.OIDC, o *v1alpha1.OIDCAuthentication
 			c.close(p.field, "%s must be below the Route's path %s, because other paths do not come here", *p.to, c.in.Path)
 		}
 	}
+	if out.RedirectPath == out.LogoutPath+snapshot.BackChannel {
+		c.close("oidc.redirectPath", "is logoutPath and %s, where the provider reports logouts; name another path", snapshot.BackChannel)
+	}
 	if out.RedirectPath == out.LogoutPath {
 		c.close("oidc.logoutPath", "is the same as redirectPath")
 	}

@@ -43,6 +43,7 @@ func TestOIDC(t *testing.T) {
 		{name: "a path beside it", path: "/app", change: func(x *v1alpha1.OIDCAuthentication) { x.RedirectPath = "/application/cb" }, field: "oidc.redirectPath"},
 		{name: "dots in a path", path: "/app", change: func(x *v1alpha1.OIDCAuthentication) { x.LogoutPath = "/app/../out" }, field: "oidc.logoutPath"},
 		{name: "one path for both", change: func(x *v1alpha1.OIDCAuthentication) { x.LogoutPath = "/oauth2/callback" }, field: "oidc.logoutPath"},
+		{name: "where logouts are reported", change: func(x *v1alpha1.OIDCAuthentication) { x.RedirectPath = "/oauth2/logout/backchannel" }, field: "oidc.redirectPath"},
 		{name: "a path of its own", path: "/app", change: func(x *v1alpha1.OIDCAuthentication) { x.RedirectPath = "/app/cb" }, want: `"redirectPath":"/app/cb"`},
 		{name: "afterwards elsewhere by http", change: func(x *v1alpha1.OIDCAuthentication) { x.PostLogoutRedirect = "http://a/" }, field: "oidc.postLogoutRedirect"},
 		{name: "afterwards at another host", change: func(x *v1alpha1.OIDCAuthentication) { x.PostLogoutRedirect = "//evil.test/" }, field: "oidc.postLogoutRedirect"},

@@ -112,6 +112,7 @@ func (a Agent) Rules() []string {
 		add("http-request send-spoe-group fairlead ask if %s", again)
 	}
 	add(`http-request return status 503 content-type text/plain string "Service Unavailable\n" hdr Retry-After 1 if %s%s`, open, none)
+	rules = append(rules, logoutRules()...)
 	for _, status := range agentStatuses() {
 		add(`http-request return status %d content-type text/plain lf-string "%%[var(txn.fl.body)]" if %s { var(txn.fl.verdict) -m str %d }`, status, open, status)
 	}
@@ -125,6 +126,24 @@ func (a Agent) Rules() []string {
 	rules = append(rules, keepIdentities()...)
 	add("http-request sc-set-gpt(0,%d) var(txn.ask_until) if { var(txn.ask_until) -m found }", verdictCounter)
 	return rules
+}
+
+// Bounds of the body of a request by which a provider says that a user has logged out.
+const (
+	logoutBody     = 8 << 10
+	logoutBodyTime = "2s"
+)
+
+// logoutRules ask about a request once more, with its body, if a worker has said that it needs that. The second
+// question goes to the other worker. A request that has no other verdict then is refused as all are.
+func logoutRules() []string {
+	const body = " if { var(txn.fl.verdict) -m str body }"
+	return []string{
+		fmt.Sprintf("http-request wait-for-body time %s at-least %d", logoutBodyTime, logoutBody+1) + body,
+		"http-request send-spoe-group fairlead logout" + body,
+		"http-request send-spoe-group fairlead logout" + body,
+		`http-request return status 200 if { var(txn.fl.verdict) -m str done }`,
+	}
 }
 
 // sessionRules keep cookies of sessions from pods of routes without a login, on hosts where
@@ -173,7 +192,7 @@ func (a Agent) Config() []string {
 	return []string{
 		"[fairlead]",
 		"spoe-agent fairlead",
-		"  groups ask count",
+		"  groups ask count logout",
 		"  option var-prefix fl",
 		// Without it an error ends SPOE for the request, and the second question never goes out.
 		"  option continue-on-error",
@@ -186,6 +205,10 @@ func (a Agent) Config() []string {
 		"  messages ask",
 		"spoe-group count",
 		"  messages count",
+		"spoe-group logout",
+		"  messages logout",
+		"spoe-message logout",
+		fmt.Sprintf("  args p=var(txn.ask) path=path host=req.hdr(host) src=src tls=ssl_fc body=req.body,bytes(0,%d)", logoutBody+1),
 		"spoe-message count",
 		"  args p=var(txn.counted_by) path=pathq host=req.hdr(host) src=src hdrs=req.hdrs_bin",
 		"spoe-message ask",

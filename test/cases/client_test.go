@@ -29,6 +29,8 @@ type request struct {
 	body   int  // its length; 0 for none
 	// untold bodies do not say their length: they are chunked by HTTP/1.
 	untold bool
+	// form is the text of the body, whose length is body as well.
+	form string
 	// varied bodies are not all the same letter.
 	varied bool
 	// session says what the session is that the request shows; empty for none.
@@ -137,6 +139,9 @@ func (p *response) http2(r *request, conn net.Conn) {
 
 // content is the body.
 func (r *request) content() string {
+	if r.form != "" {
+		return r.form
+	}
 	if r.varied {
 		return fill(r.body)
 	}

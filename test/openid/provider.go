@@ -274,6 +274,22 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	p.grant(w, g)
 }
 
+// LogoutToken says that a user has logged out (OpenID Connect Back-Channel Logout 1.0, section 2.4). The
+// claims and the type can be changed.
+func (p *Provider) LogoutToken(typ string, change func(map[string]any)) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.Now()
+	claims := map[string]any{
+		"iss": p.Issuer, "sub": "alice", "aud": ClientID, "iat": now.Unix(), "exp": now.Add(2 * time.Minute).Unix(), "jti": token(),
+		"events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}},
+	}
+	if change != nil {
+		change(claims)
+	}
+	return p.signAs(jose.ContentType(typ), claims)
+}
+
 // refresh takes a refresh token. One that was replaced ends those that replaced it.
 func (p *Provider) refresh(token string) (g grant, known bool) {
 	if login, used := p.used[token]; used {
@@ -316,8 +332,16 @@ func (p *Provider) grant(w http.ResponseWriter, g grant) {
 }
 
 func (p *Provider) sign(claims map[string]any) string {
+	return p.signAs("", claims)
+}
+
+func (p *Provider) signAs(typ jose.ContentType, claims map[string]any) string {
 	text, _ := json.Marshal(claims)
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.key, KeyID: p.kid}}, nil)
+	var options *jose.SignerOptions
+	if typ != "" {
+		options = (&jose.SignerOptions{}).WithType(typ)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.key, KeyID: p.kid}}, options)
 	if err != nil {
 		return ""
 	}

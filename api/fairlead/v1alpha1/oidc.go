@@ -48,7 +48,8 @@ type OIDCAuthentication struct {
 	// +kubebuilder:validation:Pattern=`^/[A-Za-z0-9._~/-]+$`
 	RedirectPath string `json:"redirectPath,omitempty"`
 	// logoutPath ends the session, here and at the provider. It must be below the Route's
-	// path. The default is the Route's path and oauth2/logout.
+	// path. The default is the Route's path and oauth2/logout. At logoutPath/backchannel the
+	// provider reports logouts (OpenID Connect Back-Channel Logout).
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

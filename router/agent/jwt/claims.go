@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type header struct {
 
 // parseHeader reads the first part of a token by rules of its own, before the
 // library does.
-func parseHeader(text string) (header, error) {
+func parseHeader(text string, types []string) (header, error) {
 	var h header
 	first, _, found := strings.Cut(text, ".")
 	if !found {
@@ -41,7 +42,7 @@ func parseHeader(text string) (header, error) {
 	switch {
 	case h.Critical != nil || h.Unencoded != nil:
 		return h, invalid("its header has extensions")
-	case typ != "" && typ != "jwt" && typ != "at+jwt":
+	case typ != "" && !slices.Contains(types, typ):
 		return h, invalid("its type is another one")
 	case h.Content != "":
 		return h, invalid("it holds another token")

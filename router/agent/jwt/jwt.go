@@ -103,7 +103,13 @@ func (t *Token) Issuer() string {
 func (t *Token) Algorithm() string { return t.head.Algorithm }
 
 // Parse reads a token.
-func Parse(text string) (*Token, error) {
+func Parse(text string) (*Token, error) { return parse(text, "jwt", "at+jwt") }
+
+// ParseLogout reads a token by which a provider says that a user has logged out. One that
+// names its type is no other token.
+func ParseLogout(text string) (*Token, error) { return parse(text, "jwt", "logout+jwt") }
+
+func parse(text string, types ...string) (*Token, error) {
 	if len(text) > MaxToken {
 		return nil, invalid("it is too long")
 	}
@@ -111,7 +117,7 @@ func Parse(text string) (*Token, error) {
 	if strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(tokenBytes, r) }) {
 		return nil, invalid("it has characters that no token has")
 	}
-	head, err := parseHeader(text)
+	head, err := parseHeader(text, types)
 	if err != nil {
 		return nil, err
 	}

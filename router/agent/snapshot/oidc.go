@@ -40,6 +40,10 @@ type OIDC struct {
 	CA string `json:"ca,omitempty"`
 }
 
+// BackChannel follows logoutPath where a provider reports logouts (OpenID Connect Back-Channel
+// Logout 1.0).
+const BackChannel = "/backchannel"
+
 // Cookie is about the cookies of a session.
 type Cookie struct {
 	// Name is what follows the prefix; empty is a hash of the policy.
