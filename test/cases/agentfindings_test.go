@@ -86,7 +86,7 @@ func newUnreadBed(t *testing.T) *unreadBed {
 }
 
 // ahead sets the clock of the agent.
-func (b *unreadBed) ahead(d time.Duration) {
+func (b *bed) ahead(d time.Duration) {
 	b.t.Helper()
 	fresh := b.agent.clock + ".new"
 	if err := os.WriteFile(fresh, []byte(d.String()), 0o600); err != nil {

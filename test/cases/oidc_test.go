@@ -39,10 +39,15 @@ spec: {guard: {externalURLs: [198.18.250.63]}}`
 
 func newLoginBed(t *testing.T) *loginBed {
 	t.Helper()
-	b := &loginBed{bed: newBed(t, "haproxy", newMemory())}
+	return startLogins(t, newBed(t, "haproxy", newMemory()), openid.New(t, "198.18.250.63"))
+}
+
+// startLogins starts a router whose Routes ask for a login at a provider.
+func startLogins(t *testing.T, router *bed, op *openid.Provider) *loginBed {
+	t.Helper()
+	b := &loginBed{bed: router, op: op}
 	b.startAgent()
 	b.start()
-	b.op = openid.New(t, "198.18.250.63")
 	var s step
 	if err := s.services([]string{"po/web http=8080 web@198.18.250.60"}); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,8 @@ const (
 	LongestCall = 64 << 10
 	// callBegins is how long a member that is asked may take to say that it listens.
 	callBegins = 500 * time.Millisecond
+	// lastCalls is how long a member that ends goes on with calls.
+	lastCalls = 1500 * time.Millisecond
 	// callTakes bounds a whole call.
 	callTakes = 6 * time.Second
 )
@@ -104,7 +106,10 @@ func (m *Member) serveCall(ctx context.Context, c net.Conn, in *bufio.Reader) {
 	default:
 		return // the other one does it by itself
 	}
-	if m.answers == nil {
+	m.mu.Lock()
+	leaving := m.leaving
+	m.mu.Unlock()
+	if m.answers == nil || leaving {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTakes)

@@ -17,13 +17,17 @@ func TestCalls(t *testing.T) {
 	t.Parallel()
 	ids, certs := freePorts(t, 3), certificates(t, time.Now())
 	var members []*Member
-	begun, ends := make(chan struct{}), make(chan struct{})
+	begun, ends, slow := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	for _, id := range ids[:2] {
 		m := New(slog.New(slog.DiscardHandler), 0)
 		m.Answer(func(_ context.Context, question []byte) []byte {
-			if string(question) == "hang" {
+			switch string(question) {
+			case "hang":
 				close(begun)
 				<-ends
+			case "slow":
+				begun <- struct{}{}
+				<-slow
 			}
 			return append([]byte("answer to "), question...)
 		})
@@ -69,12 +73,26 @@ func TestCalls(t *testing.T) {
 		}
 	}
 	failed := make(chan error)
-	go func() {
-		_, err := members[0].Call(t.Context(), ids[1], []byte("hang"))
-		failed <- err
-	}()
-	<-begun
+	call := func(text string) {
+		go func() {
+			_, err := members[0].Call(t.Context(), ids[1], []byte(text))
+			failed <- err
+		}()
+		<-begun
+	}
+	call("slow")
+	call("hang")
 	go members[1].Close()
+	wait.Poll{}.For(t, "the end to begin", func() error {
+		if _, err := members[0].Call(t.Context(), ids[1], []byte("late")); !errors.Is(err, ErrNotAsked) {
+			return fmt.Errorf("a further question: %w", err)
+		}
+		return nil
+	})
+	close(slow)
+	if err := <-failed; err != nil {
+		t.Errorf("what a member answers that is about to end: %v", err)
+	}
 	if err := <-failed; !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("a member that ends while it answers: %v", err)
 	}

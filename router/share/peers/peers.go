@@ -68,6 +68,7 @@ type Member struct {
 	// answers answers calls of others, and calls has one element for each that is under way.
 	answers func(context.Context, []byte) []byte
 	calls   chan struct{}
+	leaving bool
 }
 
 // origin names a process that asks.
@@ -108,15 +109,22 @@ func (m *Member) Close() {
 	m.mu.Lock()
 	if m.node != nil {
 		m.node.Leave(m.now())
-		for end := time.Now().Add(farewellTime); m.unsent() && time.Now().Before(end); {
-			m.mu.Unlock()
-			<-time.After(farewellTime / 20)
-			m.mu.Lock()
-		}
+		m.linger(farewellTime, m.unsent)
+		m.leaving = true
+		m.linger(lastCalls, func() bool { return len(m.calls) > 0 })
 	}
 	m.stop()
 	m.mu.Unlock()
 	m.running.Wait()
+}
+
+// linger waits as long as something goes on, for a time at most. The caller holds mu, others get it meanwhile.
+func (m *Member) linger(most time.Duration, goesOn func() bool) {
+	for end := time.Now().Add(most); goesOn() && time.Now().Before(end); {
+		m.mu.Unlock()
+		<-time.After(farewellTime / 20)
+		m.mu.Lock()
+	}
 }
 
 // unsent reports whether messages wait to be written, or may be on their way.
