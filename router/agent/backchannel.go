@@ -211,10 +211,10 @@ const (
 func (v *visit) endedThere(s *userSession) bool {
 	subject, _ := subjectOf(s.claims, "sub")
 	before := func(by string) bool {
-		until := v.e.ended.when(sessionName(v.party, by+subject))
+		until := v.e.ended.when(v.ended(v.party, by+subject))
 		return !until.IsZero() && !time.Unix(s.Start, 0).After(until.Add(-longestEnd))
 	}
-	if s.There != "" && v.e.ended.has(sessionName(v.party, bySession+s.There), v.e.now()) {
+	if s.There != "" && v.e.ended.has(v.ended(v.party, bySession+s.There), v.e.now()) {
 		return true
 	}
 	return before(bySubject) || s.There == "" && before(byNothing)
@@ -229,7 +229,7 @@ func (v *visit) endThere(l *logoutToken) Answer {
 	}
 	v.e.failures.add(v.p.id+" logouts", everyone, reportsPer)
 	now := v.e.now()
-	once := sessionName(v.party, byToken+l.id)
+	once := v.ended(v.party, byToken+l.id)
 	if v.e.ended.has(once, now) || !v.e.ended.note(once, l.until, now) {
 		return v.badReport("it came before")
 	}
@@ -238,12 +238,12 @@ func (v *visit) endThere(l *logoutToken) Answer {
 	all := now.Add(longestEnd)
 	switch {
 	case l.session == "":
-		v.forget(sessionName(v.party, bySubject+l.subject), all)
+		v.forget(v.ended(v.party, bySubject+l.subject), all)
 	case l.subject != "":
-		v.forget(sessionName(v.party, byNothing+l.subject), all)
+		v.forget(v.ended(v.party, byNothing+l.subject), all)
 		fallthrough
 	default:
-		v.forget(sessionName(v.party, bySession+digestThere(l.session)), all)
+		v.forget(v.ended(v.party, bySession+digestThere(l.session)), all)
 	}
 	return Answer{Status: isDone, Reason: "back-channel logout", Client: []Header{{"Cache-Control", "no-store"}}, group: groupOIDC, from: fromAgent}
 }

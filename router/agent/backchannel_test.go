@@ -304,3 +304,28 @@ func FuzzLogoutReport(f *testing.F) {
 		wants(t, "a body", v.report(t.Context(), body), 400)
 	})
 }
+
+// TestEndsOfANamespace: a namespace with many providers has no sessions of others forgotten.
+func TestEndsOfANamespace(t *testing.T) {
+	t.Parallel()
+	b := newLoginBed(t)
+	w := b.in("one", "alice")
+	wants(t, "a logout", b.report("192.0.2.1", logoutForm(b.op.LogoutToken("", claims("sid", "one")))), isDone)
+	b.c.add(time.Second)
+	now := b.c.now()
+	own := b.e.world.Load().policies["p"].login
+	for i := range mostEnded / 10 {
+		b.e.ended.note(own.ended(own.party, fmt.Sprint(bySession, i)), now.Add(longestEnd), now)
+	}
+	for i := range 50 {
+		m := &login{OIDC: *loginPolicy(b.op, "x").OIDC}
+		m.ClientID = fmt.Sprint("hostile", i)
+		if err := m.identify("hostile"); err != nil {
+			t.Fatal(err)
+		}
+		for j := range 2*mostEnded/50 + 1 {
+			b.e.ended.note(m.ended(m.party, fmt.Sprint(bySession, j)), now.Add(longestEnd), now)
+		}
+	}
+	w.is("a session that has ended", 401)
+}

@@ -41,11 +41,11 @@ func newEndedSessions(dir string) *endedSessions {
 	return &endedSessions{dir: dir, until: map[string]time.Time{}}
 }
 
-// sessionName is a name of a session that does not give away its ID: what its sessions are for
-// (method.bound), and a hash.
-func sessionName(bound, id string) string {
-	sum := sha256.Sum256([]byte(bound + " " + id))
-	return bound + "." + hex.EncodeToString(sum[:])
+// sessionName is a name of a session that does not give away its ID: with whose it is forgotten
+// (login.group), and a hash.
+func sessionName(group, id string) string {
+	sum := sha256.Sum256([]byte(group + " " + id))
+	return group + "." + hex.EncodeToString(sum[:])
 }
 
 // has reports whether a session has been ended.
@@ -143,7 +143,8 @@ func (s *endedSessions) clean(now time.Time) {
 
 // forgettable returns the sessions that would have ended anyway and, if there are more than
 // mostEnded, others until there is room for a batch: those that end first, of what has the
-// most. So one provider whose users log out without end has its own sessions forgotten.
+// most. So a namespace whose users log out without end, at however many providers, has its own
+// sessions forgotten.
 func forgettable(all map[string]time.Time, now time.Time) (names []string) {
 	groups, left := map[string][]string{}, 0
 	for n, until := range all {
@@ -151,8 +152,8 @@ func forgettable(all map[string]time.Time, now time.Time) (names []string) {
 			names = append(names, n)
 			continue
 		}
-		bound, _, _ := strings.Cut(n, ".")
-		groups[bound] = append(groups[bound], n)
+		group, _, _ := strings.Cut(n, ".")
+		groups[group] = append(groups[group], n)
 		left++
 	}
 	if left <= mostEnded {

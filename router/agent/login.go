@@ -41,6 +41,8 @@ type login struct {
 	// name is that of the session's cookie, and bound identifies what sessions are for. party is the client of the
 	// provider, in the namespace, of which sessions may be for several things.
 	name, bound, party string
+	// group is the namespace's, for endedSessions.
+	group string
 	// backChannel is where the provider says that users have logged out.
 	backChannel string
 	// keeps are the names of claims that a session keeps.
@@ -114,6 +116,8 @@ func (m *login) identify(namespace string) error {
 	}
 	sum = sha256.Sum256(about)
 	m.party = hex.EncodeToString(sum[:])
+	sum = sha256.Sum256([]byte("namespace " + namespace))
+	m.group = hex.EncodeToString(sum[:])
 	name := m.Cookie.Name
 	if name == "" {
 		name = m.bound[:12]
@@ -124,6 +128,9 @@ func (m *login) identify(namespace string) error {
 	}
 	return nil
 }
+
+// ended is what it is remembered by that something of a login has ended.
+func (m *login) ended(of, id string) string { return sessionName(m.group, of+" "+id) }
 
 // keptClaims are the names of claims that headers, rules and limits ask for.
 func keptClaims(list []snapshot.ClaimHeader, rules []authorize.Rule, limits []snapshot.Identity) []string {

@@ -66,7 +66,7 @@ func (v *visit) session() (*userSession, bool) {
 		return nil, false
 	}
 	now := v.e.now()
-	if s.ID != "" && v.e.ended.has(sessionName(v.bound, s.ID), now) || v.endedThere(s) {
+	if s.ID != "" && v.e.ended.has(v.ended(v.bound, s.ID), now) || v.endedThere(s) {
 		return nil, false
 	}
 	started, seen := time.Unix(s.Start, 0), time.Unix(s.Seen, 0)

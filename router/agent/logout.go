@@ -60,7 +60,7 @@ func (v *visit) end(s *userSession) {
 	if s.ID == "" {
 		return
 	}
-	v.forget(sessionName(v.bound, s.ID), time.Unix(s.Start, 0).Add(v.Cookie.MaxAge))
+	v.forget(v.ended(v.bound, s.ID), time.Unix(s.Start, 0).Add(v.Cookie.MaxAge))
 }
 
 // forget has all routers refuse what a name of sessions stands for.
