@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
@@ -80,7 +79,7 @@ func runRouter(ctx context.Context, args []string, log *slog.Logger) error {
 	}
 	log.Info("stopping: not ready from now on, requests are served for a while", "delay", c.shutdownDelay)
 	server.Stop()
-	<-time.After(c.shutdownDelay)
+	lastClients{delay: c.shutdownDelay, accepted: acceptedBy(c)}.wait(log)
 	stopHAProxy()
 	stopServing()
 	p.Wait()

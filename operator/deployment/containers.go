@@ -84,6 +84,10 @@ func sidecar(name string, s effective.Spec, resources corev1.ResourceRequirement
 	}
 }
 
+// readyPath stays right while the pod is about to stop and serves still: kube-proxy sends packets to such a pod as long as its
+// node has no other. Kubernetes calls it unready by itself then; other programs ask /healthz/ready.
+const readyPath = "/healthz/ready/has-synced"
+
 func routerContainer(s effective.Spec) corev1.Container {
 	c := corev1.Container{
 		Name:            "router",
@@ -93,7 +97,7 @@ func routerContainer(s effective.Spec) corev1.Container {
 		Args:            routerArgs(s),
 		Ports:           containerPorts(s),
 		LivenessProbe:   livenessProbe(s),
-		ReadinessProbe:  probe(s, "/healthz/ready", 2, 3),
+		ReadinessProbe:  probe(s, readyPath, 2, 3),
 		StartupProbe:    probe(s, "/healthz/ready", 1, 120),
 		Env:             []corev1.EnvVar{goMemory(s)},
 		Resources:       pod.Limited(s.RouterCPU.String(), "64Mi", s.Memory.Router),

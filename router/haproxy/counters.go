@@ -3,6 +3,7 @@ package haproxy
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,27 @@ func (r *Runtime) Totals(each func(pid int, reading *traffic.Reading)) (known bo
 		reading.Partial = true
 		each(pid, reading)
 	})
+}
+
+// Accepted is how many connections HAProxy's frontends have accepted since it started, those from one frontend to another included.
+func (r *Runtime) Accepted() (sum uint64, err error) {
+	const frontends = " 1 -1"
+	column := -1
+	err = r.streamBytes("show stat -1"+frontends, func(l []byte) {
+		if head, ok := bytes.CutPrefix(l, []byte("# ")); ok {
+			column = slices.Index(strings.Split(string(head), ","), "conn_tot")
+			return
+		}
+		if fields := bytes.Split(l, []byte(",")); column >= 0 && column < len(fields) {
+			if n, err := strconv.ParseUint(string(fields[column]), 10, 64); err == nil {
+				sum += n
+			}
+		}
+	})
+	if err == nil && column < 0 {
+		err = errors.New("HAProxy does not say how many connections it has accepted")
+	}
+	return sum, err
 }
 
 // counters calls each with what is in the lines of an answer that follow a line which begins with head.

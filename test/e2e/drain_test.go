@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -34,4 +35,27 @@ func TestDrainRouter(t *testing.T) {
 	observe(t, 3*time.Second)
 	available(t, p)
 	b.report(t, time.Second)
+}
+
+// TestDrainLastRouters deletes all routers while no node takes new ones. Nothing else can serve, so they go on for as long as clients
+// come, and kube-proxy sends to them although they are about to stop.
+func TestDrainLastRouters(t *testing.T) {
+	p := installed(t)
+	ownerOf(t, p)
+	kubectl := func(args ...string) {
+		t.Helper()
+		if _, err := p.Kubectl(context.WithoutCancel(t.Context()), args...); err != nil { // in the end, too
+			t.Error(err)
+		}
+	}
+	kubectl(append([]string{"cordon"}, p.Cluster.Nodes()...)...)
+	t.Cleanup(func() {
+		kubectl(append([]string{"uncordon"}, p.Cluster.Nodes()...)...)
+		kubectl("-n", "openshift-ingress", "rollout", "status", "deployment/router-default", "--timeout=60s")
+	})
+	b := startProbe(t, p, plainHost)
+	observe(t, time.Second)
+	kubectl("-n", "openshift-ingress", "delete", "pod", "-l", routerPods, "--wait=false")
+	observe(t, 12*time.Second) // their delay is 5 s
+	b.report(t, 0)
 }
