@@ -23,10 +23,24 @@ import (
 
 const root = "../../.."
 
-// chart makes the chart, and returns its folder and how to run Helm.
-func chart(t *testing.T) (folder string, helm func(args ...string) (string, error)) {
+// helms are the programs of Helm 3 and Helm 4.
+var helms = []string{"helm", "helm4"}
+
+// both runs a test with each version of Helm.
+func both(t *testing.T, test func(t *testing.T, program string)) {
+	t.Parallel()
+	for _, program := range helms {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			test(t, program)
+		})
+	}
+}
+
+// chart makes the chart, and returns its folder and how to run a version of Helm.
+func chart(t *testing.T, program string) (folder string, helm func(args ...string) (string, error)) {
 	t.Helper()
-	binary, err := toolset.Path("helm")
+	binary, err := toolset.Path(program)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -54,7 +68,7 @@ func objects(t *testing.T, text string) map[string]*unstructured.Unstructured {
 	all := map[string]*unstructured.Unstructured{}
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		u := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict([]byte(strings.TrimPrefix(doc, "---\n")), &u.Object); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(strings.TrimPrefix(doc, "---\n")+"\n"), &u.Object); err != nil {
 			t.Fatalf("%v: %s", err, doc)
 		}
 		if len(u.Object) == 0 {
@@ -71,9 +85,10 @@ func objects(t *testing.T, text string) map[string]*unstructured.Unstructured {
 
 // TestChartIsKustomize: with its default values the chart is config/default, object by
 // object, but for the annotation by which Helm keeps kinds and namespaces.
-func TestChartIsKustomize(t *testing.T) {
-	t.Parallel()
-	folder, helm := chart(t)
+func TestChartIsKustomize(t *testing.T) { both(t, isKustomize) }
+
+func isKustomize(t *testing.T, program string) {
+	folder, helm := chart(t, program)
 	out, err := helm("template", "fairlead", folder, "--kube-version", "1.36.3")
 	if err != nil {
 		t.Fatal(err)
@@ -113,9 +128,10 @@ func TestChartIsKustomize(t *testing.T) {
 
 // TestValues: each value does what values.yaml says, and what the schema does not know is
 // refused.
-func TestValues(t *testing.T) {
-	t.Parallel()
-	folder, helm := chart(t)
+func TestValues(t *testing.T) { both(t, values) }
+
+func values(t *testing.T, program string) {
+	folder, helm := chart(t, program)
 	if out, err := helm("lint", "--strict", folder); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -175,7 +191,7 @@ func TestValues(t *testing.T) {
 // TestReleaseImages: the chart of a release installs the images of the release, by digest.
 func TestReleaseImages(t *testing.T) {
 	t.Parallel()
-	folder, helm := chart(t)
+	folder, helm := chart(t, "helm4")
 	digests := map[string]string{}
 	for i, program := range []string{"operator", "router", "speaker"} {
 		digests[program] = "sha256:" + strings.Repeat(string(rune('a'+i)), 64)
@@ -199,9 +215,10 @@ func TestReleaseImages(t *testing.T) {
 
 // TestInstall takes the chart through its life on a real API server: what users wrote
 // outlives it.
-func TestInstall(t *testing.T) {
-	t.Parallel()
-	folder, helm := chart(t)
+func TestInstall(t *testing.T) { both(t, install) }
+
+func install(t *testing.T, program string) {
+	folder, helm := chart(t, program)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dir := t.TempDir()

@@ -40,9 +40,12 @@ func (b *Builder) Kubernetes(ctx context.Context) error { return b.build(ctx, ku
 // APIServer builds only what API tests need: etcd, kube-apiserver and kubectl.
 func (b *Builder) APIServer(ctx context.Context) error { return b.build(ctx, kubernetesPrograms()[:3]) }
 
-// Helm builds Helm, which tests the chart: about four minutes on two cores the first time.
+// Helm builds both versions of Helm, which test the chart: about six minutes on two cores the first time.
 func (b *Builder) Helm(ctx context.Context) error {
-	return b.build(ctx, []program{{name: "helm", module: "helm", ldflags: "-s -w", pkg: "helm.sh/helm/v3/cmd/helm"}})
+	return b.build(ctx, []program{
+		{name: "helm", module: "helm", ldflags: "-s -w", pkg: "helm.sh/helm/v3/cmd/helm"},
+		{name: "helm4", module: "helm4", ldflags: "-s -w", pkg: "helm.sh/helm/v4/cmd/helm"},
+	})
 }
 
 // OpenID builds the provider that logins are tested with.

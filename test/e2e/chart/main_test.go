@@ -1,0 +1,76 @@
+// Package chart takes the Helm chart through its life on a real cluster while clients send requests: upgrade, rollback, a refused
+// upgrade, uninstallation and installation again.
+//
+//	go test -v ./test/e2e/chart                 # short form, as in make test: Helm 4
+//	go test -v ./test/e2e/chart -args -full     # Helm 3 as well, and a release that goes over from one to the other
+package chart
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/test/cluster"
+	"github.com/fairlead/fairlead/test/install"
+)
+
+// shared is the one cluster of all tests, nil with the reason in skipped.
+var (
+	shared  *cluster.Cluster
+	skipped string
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	var images []string
+	if images, skipped = install.Ready(); skipped != "" {
+		return m.Run()
+	}
+	c, err := cluster.Up(ctx, cluster.Options{Name: "e2echart", Images: images, Log: os.Stderr})
+	if err == nil {
+		defer func() {
+			if err := c.Down(context.WithoutCancel(ctx)); err != nil {
+				fmt.Fprintln(os.Stderr, "e2e/chart:", err)
+			}
+		}()
+		err = release(ctx, c)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e/chart:", err)
+		return 1
+	}
+	shared = c
+	code := m.Run()
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "e2e/chart: logs of the cluster's programs:", c.SaveLogs())
+	}
+	return code
+}
+
+// The versions between which the tests go. Their images are the same programs.
+const (
+	first  = "v0.1.0"
+	second = "v0.2.0"
+)
+
+// release gives the images on every node the tags of both versions.
+func release(ctx context.Context, c *cluster.Cluster) error {
+	for _, node := range c.Nodes() {
+		for _, program := range []string{"operator", "router", "speaker"} {
+			name := "fairlead.dev/" + program + ":"
+			if _, err := c.Exec(ctx, node, "ctr", "--namespace", "k8s.io", "images", "tag", name+"dev", name+first, name+second); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
