@@ -77,52 +77,87 @@ func (e *Engine) distrust(steps []plan.Step) {
 	}
 }
 
-// expectation is what a process has that starts from files, and the digest of it.
+// expectation is what a process has that starts from the files with a mark.
 type expectation struct {
-	state  *plan.State
-	digest uint64
+	state *plan.State
+	mark  string
 }
 
 // expect notes what a process will have that starts from the files as they are. What changes
 // from here on is pending.
 func (e *Engine) expect() {
-	want := e.pipeline.Want()
-	e.expected = &expectation{want.Clone(), e.haproxy.Expect(want, haproxy.Routes)}
+	e.expected = &expectation{e.pipeline.Want().Clone(), e.haproxy.Mark()}
 	e.pending = plan.NewScope()
 }
 
-// readBack learns what the process has. Where that is all that is wanted, or was when the
-// first files were written, its digest tells so; else everything is read and compared.
+// readBack learns what the process has. One that has the mark of the first files has what
+// these say, and serves at once; the next look reads it all the same. Of another one the
+// digest tells whether it has all that is wanted; else everything is read and compared.
 func (e *Engine) readBack(pid int) error {
-	began, want, pending := time.Now(), e.pipeline.Want(), e.pending
-	digest, err := e.haproxy.Digest(want, haproxy.Routes)
+	began := time.Now()
+	live, pending, err := e.asExpected()
+	marked := live != nil
+	if err == nil && !marked {
+		live, pending, err = e.asWanted()
+	}
 	if err != nil {
 		return err
 	}
-	if e.expected == nil || e.expected.digest != digest {
-		e.expect()
-		pending = e.pending
-	}
-	live, same := e.expected.state, e.expected.digest == digest
-	e.expected = nil
+	same := live != nil
 	if same {
 		// Of all names this is the one that does not stand for a content.
 		live.Certs[plan.DefaultCertID], pending.Certs[plan.DefaultCertID] = "", struct{}{}
-	} else {
-		e.o.Metrics.readBacks.Inc()
-		if live, err = e.haproxy.ReadBack(); err != nil {
-			return err
-		}
-		if e.seen == 0 {
-			e.pipeline.AdoptProbes(live)
-		}
-		pending = plan.FullScope(live, want) // in this order its names are those of want
-		live.Share(want, pending)
+	} else if live, pending, err = e.readAll(); err != nil {
+		return err
 	}
 	e.live, e.pid, e.driftAt, e.compared = live, pid, time.Now(), false
 	e.seen++
-	e.readTraffic()
-	e.removals, e.pending = newRemovals(), pending
+	if marked {
+		e.driftAt = time.Time{}
+		e.o.Metrics.traffic.started(pid)
+	} else {
+		e.readTraffic()
+	}
+	e.removals, e.pending, e.expected = newRemovals(), pending, nil
 	e.log.Info("read HAProxy's state back", "pid", pid, "backends", len(live.Backends), "asWanted", same, "dur", time.Since(began).Round(time.Millisecond))
 	return nil
+}
+
+// asExpected returns what a process has that started from the first files, and what may have
+// changed since, or nil for another one.
+func (e *Engine) asExpected() (*plan.State, *plan.Scope, error) {
+	if e.expected == nil {
+		return nil, nil, nil
+	}
+	mark, err := e.haproxy.StartedFrom()
+	if err != nil || mark == "" || mark != e.expected.mark {
+		return nil, nil, err
+	}
+	return e.expected.state, e.pending, nil
+}
+
+// asWanted returns what is wanted if the process has it, and else nil.
+func (e *Engine) asWanted() (*plan.State, *plan.Scope, error) {
+	want := e.pipeline.Want()
+	digest, err := e.haproxy.Digest(want, haproxy.Routes)
+	if err != nil || digest != e.haproxy.Expect(want, haproxy.Routes) {
+		return nil, nil, err
+	}
+	return want.Clone(), plan.NewScope(), nil
+}
+
+// readAll reads all that the process has, and returns what is to be compared.
+func (e *Engine) readAll() (*plan.State, *plan.Scope, error) {
+	e.o.Metrics.readBacks.Inc()
+	live, err := e.haproxy.ReadBack()
+	if err != nil {
+		return nil, nil, err
+	}
+	if e.seen == 0 {
+		e.pipeline.AdoptProbes(live)
+	}
+	want := e.pipeline.Want()
+	pending := plan.FullScope(live, want) // in this order its names are those of want
+	live.Share(want, pending)
+	return live, pending, nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 
@@ -41,6 +42,10 @@ type memory struct {
 	// base and written are its files.
 	base    render.Base
 	written *plan.State
+	// marks counts the writes, mark is the one that the process started from.
+	marks, mark int
+	// notMarked is true for a process that starts from other files, in which is nothing.
+	notMarked bool
 	// refuse returns why a step is refused, or "".
 	refuse func(plan.Step) string
 	// lost is true for a step with which HAProxy drops the rest of its batch, though it
@@ -52,8 +57,9 @@ type memory struct {
 	// starts says whether a process that is gone starts from files with this base.
 	starts func(render.Base) bool
 	taken  []plan.Step
-	// calls counts those of Apply, looks those of Info, watches those of Ended.
-	calls, looks, watches int
+	// calls counts those of Apply, looks those of Info, watches those of Ended, digests those
+	// of Digest.
+	calls, looks, watches, digests int
 	// ended is closed when the process has ended.
 	ended chan struct{}
 }
@@ -103,6 +109,7 @@ func (m *memory) Apply(steps []plan.Step, done func(plan.Step)) error {
 
 func (m *memory) Write(base render.Base, st *plan.State) error {
 	m.base, m.written = base, st.Clone()
+	m.marks++
 	if m.pid == 0 && m.starts != nil && m.starts(base) {
 		m.start()
 	}
@@ -121,8 +128,14 @@ func (m *memory) Reload() error {
 // start begins a process from the files.
 func (m *memory) start() {
 	m.pid++
-	m.state, m.description = m.written.Clone(), m.base.Fingerprint
+	m.state, m.description, m.mark = m.written.Clone(), m.base.Fingerprint, m.marks
+	if m.notMarked {
+		m.state, m.mark = plan.NewState(), 0
+	}
 }
+
+func (m *memory) Mark() string                 { return strconv.Itoa(m.marks) }
+func (m *memory) StartedFrom() (string, error) { return strconv.Itoa(m.mark), nil }
 
 func (m *memory) ReadBack() (*plan.State, error) { return m.state.Clone(), nil }
 func (m *memory) Inspect(_, _ *plan.State) error { return nil }
@@ -134,8 +147,11 @@ func (m *memory) RefusedSources(func(haproxy.RefusedSource)) error { return nil 
 
 func (m *memory) Refusals(func(int, haproxy.Refusal, uint64)) error { return nil }
 
-func (m *memory) Digest(*plan.State, haproxy.Depth) (uint64, error) { return sum(m.state), nil }
-func (m *memory) Expect(st *plan.State, _ haproxy.Depth) uint64     { return sum(st) }
+func (m *memory) Digest(*plan.State, haproxy.Depth) (uint64, error) {
+	m.digests++
+	return sum(m.state), nil
+}
+func (m *memory) Expect(st *plan.State, _ haproxy.Depth) uint64 { return sum(st) }
 
 // sum is a digest of the names in a state.
 func sum(st *plan.State) uint64 {

@@ -28,6 +28,10 @@ type HAProxy interface {
 	Record([]plan.Step) error
 	Turn() error
 	Reload() error
+	// Mark is that of the files which the last Write wrote, StartedFrom that of the files
+	// which the process started from, or "".
+	Mark() string
+	StartedFrom() (string, error)
 	// ReadBack returns the state of the process, and Inspect adds to it what others
 	// have changed since a known state.
 	ReadBack() (*plan.State, error)

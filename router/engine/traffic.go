@@ -124,6 +124,9 @@ func (t *trafficMetrics) readAll(from Counters, whole bool) error {
 	return from.Counters(take) //nolint:wrapcheck // as above
 }
 
+// started says that a process begins to count.
+func (t *trafficMetrics) started(pid int) { t.locked(func() { t.ledger.Started(pid) }) }
+
 // touch says that a step changes the endpoints of a backend.
 func (t *trafficMetrics) touch(s plan.Step) {
 	if backend := plan.Refills(s); backend != "" {

@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"bufio"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,7 +28,12 @@ type Files struct {
 	// hours.
 	lists   map[string]string
 	journal journal
+	// mark is that of the last Write.
+	mark string
 }
+
+// markName is the variable of a process that has the mark of its files.
+const markName = "FAIRLEAD_FILES"
 
 // MakeRunDir creates the directory of the sockets.
 func MakeRunDir(l render.Layout) error {
@@ -61,10 +67,15 @@ func (f *Files) Remove() error {
 	return nil
 }
 
+// Mark returns the mark of the files which the last Write wrote.
+func (f *Files) Mark() string { return f.mark }
+
 // Write makes the files say what the state says. Each file is replaced whole,
-// the configuration last, so a process that starts meanwhile finds nothing torn.
+// the configuration last, so a process that starts meanwhile finds nothing torn. The
+// configuration has a mark that none had before, which a process shows that starts from it.
 func (f *Files) Write(base render.Base, st *plan.State) error {
 	l := f.layout
+	f.mark = rand.Text()
 	if err := f.writeCertificates(st); err != nil {
 		return err
 	}
@@ -88,7 +99,7 @@ func (f *Files) Write(base render.Base, st *plan.State) error {
 		{l.CrtList(), func(w io.Writer) error { return render.CrtList(w, st, l) }},
 		{l.ClientList(), func(w io.Writer) error { return render.ClientList(w, st, l) }},
 		{l.Config(), func(w io.Writer) error {
-			if _, err := io.WriteString(w, base.Text); err != nil {
+			if _, err := fmt.Fprintf(w, "%s\nglobal\n  setenv %s %s\n", base.Text, markName, f.mark); err != nil {
 				return err
 			}
 			return render.Backends(w, st, l, f.caps)

@@ -107,6 +107,17 @@ func (r *Runtime) Info() (Info, error) {
 	return info, nil
 }
 
+// StartedFrom returns the mark of the files that the process started from, or "" if it has
+// none: it runs with files of an older router.
+func (r *Runtime) StartedFrom() (mark string, err error) {
+	err = r.streamBytes("show env "+markName, func(l []byte) {
+		if value, ok := bytes.CutPrefix(l, []byte(markName+"=")); ok {
+			mark = string(value)
+		}
+	})
+	return mark, err
+}
+
 // Apply takes steps in order and reports each step once HAProxy has answered all
 // of its commands. It stops after the line with the first refusal.
 func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {

@@ -17,7 +17,7 @@ type Ledger struct {
 	// pid is the process that was read last; 0 before the first reading.
 	pid   int
 	round uint32
-	// begun is true once all backends were read.
+	// begun is true once all backends were read, or a process began to count.
 	begun bool
 	// born is the first moment that was told, from which others count.
 	born, aged time.Time
@@ -164,6 +164,12 @@ func (l *Ledger) Gone(name string) {
 	if l.reading {
 		l.overtaken[name] = true
 	}
+}
+
+// Started says that a process begins to count now: what its first reading has counts.
+func (l *Ledger) Started(pid int) {
+	l.process(pid)
+	l.begun = true
 }
 
 // process notes which process is read: a new one has counted from 0.

@@ -476,6 +476,21 @@ func TestFirstReadingIsTheBeginning(t *testing.T) {
 	}
 }
 
+// TestAStartedProcessCountsFromZero: of a process that the router has seen start, the first reading counts.
+func TestAStartedProcessCountsFromZero(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.ledger.Started(w.pid)
+	if !w.ledger.NeedsWhole(w.now) {
+		t.Error("its first reading may be a partial one")
+	}
+	w.serve(w.add("shop", "web"), 25)
+	w.take()
+	if total := w.ledger.Total(); total != w.truth {
+		t.Errorf("the total is %v, counted was %v", total, w.truth)
+	}
+}
+
 // TestANewProcessCountsFromZero: also where it has counted more than the one before, when it is read first.
 func TestANewProcessCountsFromZero(t *testing.T) {
 	t.Parallel()
