@@ -18,21 +18,31 @@ import (
 // record.
 const ofCommon = "{ var(txn.common) -m found }"
 
-// commonRules do for a common policy what the rest of policyRules does, in the same order.
-// All of their conditions are false for other policies: each begins with what txn.common
-// has, or with a variable that only rules of that kind set.
+// commonRules do for a common policy what the rest of policyRules does. All of their conditions
+// are false for other policies: each begins with what txn.common has, or with a variable that
+// only rules of that kind set. Limits of rates are many rules and most routes have none, so they
+// come last, after what a refused request could do without: a request without them ends its
+// walk before.
 func commonRules(s Settings, l Layout, caps plan.Capabilities, tls bool) []string {
-	var begin, end rules
-	begin.add("set-var(txn.common) %s if %s !%s", record(model.FieldMode), asks(model.FlagCommon), asks(model.FlagGuarded))
-	begin.add("set-var(txn.backend) var(txn.backend),field(1,|) if %s", ofCommon)
+	first := fmt.Sprintf("http-request set-var(txn.common) %s if %s !%s", record(model.FieldMode), asks(model.FlagCommon), asks(model.FlagGuarded))
+	var begin rules
 	begin.add("set-var(txn.policy_rest) var(txn.policy),field(%d,|,0) if %s", restBegins, ofCommon)
-	judged := judgedRules(caps, slices.Concat(corsRules(l), []string{clientKeyRule()}, accessRules(l), []string{preflightRule}, limitRules(s), oneRateRules(s, l, caps)))
-	if caps.Lua { // the two around them have no condition
-		judged[0] += " if " + ofCommon
-		judged[len(judged)-1] += " if " + ofCommon
+	begin.add("set-var(txn.backend) var(txn.backend),field(1,|) if %s", ofCommon)
+	if caps.Lua {
+		begin.add("set-var(txn.judged) bool(true) if %s", ofCommon)
 	}
-	end.add("allow if %s", ofCommon)
-	return onCommon(slices.Concat(begin[1:], judged, commonForwardedRules(tls), rewriteRules(), timeoutsOfAll(tls), headerActionRules(l, caps), end), begin[0])
+	refuse := slices.Concat(corsRules(l), []string{clientKeyRule()}, accessRules(l), []string{preflightRule}, limitRules(s))
+	change := slices.Concat(commonForwardedRules(tls), timeoutsOfAll(tls), rewriteRules(), headerActionRules(l, caps))
+	counted := asks(model.FlagCounted)
+	return onCommon(slices.Concat(begin, refuse, change, passRules(caps, ofCommon+" !"+counted), oneRateRules(s, l, caps), passRules(caps, ofCommon)), first)
+}
+
+// passRules end the walk of a request that is not refused (judgedRules).
+func passRules(caps plan.Capabilities, condition string) []string {
+	if caps.Lua {
+		condition += " { var(txn.judged),unset-var(txn.judged) -m found }"
+	}
+	return []string{"http-request allow if " + condition}
 }
 
 // onCommon has rules look for the letters of a record in txn.common, which other policies

@@ -17,8 +17,8 @@ func corsRules(l Layout) []string {
 	const origin, unknown = "{ var(txn.origin) -m found }", "!{ var(txn.cors) -m found }"
 	in := ",map_str(" + l.MapFile(plan.MapCORS) + ")"
 	add("set-var(txn.cors_route) bool(true) if %s", asks(model.FlagCORS))
-	add("set-var(txn.after) bool(true) if { var(txn.cors_route) -m found }")
-	add("set-var(txn.origin) req.fhdr(origin) if { var(txn.cors_route) -m found }")
+	add("set-var(txn.after) bool(true) if %s", asks(model.FlagCORS))
+	add("set-var(txn.origin) req.fhdr(origin) if %s", asks(model.FlagCORS))
 	add("set-var(txn.cors) var(txn.backend),concat(/,txn.origin)%s if %s", in, origin)
 	add(`set-var(txn.origin_domain) 'var(txn.origin),regsub("^(https?://)[a-z0-9-]+\.","\1*.")' if %s %s`, origin, unknown)
 	add("set-var(txn.cors) var(txn.backend),concat(/,txn.origin_domain)%s if { var(txn.origin_domain) -m found }", in)

@@ -28,12 +28,15 @@ func limitRules(s Settings) []string {
 	add("sc-inc-gpc0(1) if %s !{ var(txn.limit_overflow) -m found }", fresh)
 	add("track-sc0 var(txn.limit_key) table router_overflow if { var(txn.limit_overflow) -m found }")
 	add("track-sc0 var(txn.limit_key) table router_limits if %s !{ var(txn.limit_overflow) -m found }", known)
-	for _, limit := range []struct {
+	limits := []struct {
 		variable string
 		field    model.Field
 		count    string
-	}{{"txn.limit_requests", model.FieldRequests, "http_req_rate"}, {"txn.limit_concurrent", model.FieldConcurrent, "conn_cur"}, {"txn.limit_connections", model.FieldConnections, "conn_rate"}} {
+	}{{"txn.limit_requests", model.FieldRequests, "http_req_rate"}, {"txn.limit_concurrent", model.FieldConcurrent, "conn_cur"}, {"txn.limit_connections", model.FieldConnections, "conn_rate"}}
+	for _, limit := range limits {
 		add("set-var(%s,ifnotempty) %s if %s", limit.variable, rest(limit.field), known)
+	}
+	for _, limit := range limits {
 		add("deny deny_status 429 if { var(%[1]s) -m found } { sc0_%[2]s,sub(%[1]s) gt 0 }", limit.variable, limit.count)
 	}
 	return rules

@@ -35,25 +35,39 @@ func TestJudged(t *testing.T) {
 	uses := regexp.MustCompile(`\blua\.(\w+)`)
 	for _, tls := range []bool{false, true} {
 		rules := policyRules(Settings{AgentDir: "/a", HTTP: HTTP{Bandwidth: true}}, l, caps, tls, nil, guardRules(l, caps, tls))
-		all := slices.Index(rules, "http-request allow if "+ofCommon)
-		checkJudged(t, rules[:all], " if "+ofCommon, uses, answers)
-		checkJudged(t, rules[all:], "", uses, answers)
+		all := 1 + slices.Index(rules, passRules(caps, ofCommon)[0])
+		checkJudged(t, rules[:all], uses, answers)
+		checkJudged(t, rules[all:], uses, answers)
 	}
 }
 
-// checkJudged checks rules of which some are judged, those that a condition begins and ends.
-func checkJudged(t *testing.T, rules []string, condition string, uses *regexp.Regexp, answers func(string) bool) {
+// checkJudged checks rules of which some are judged: from the first one that says so to the
+// last one that takes it back.
+func checkJudged(t *testing.T, rules []string, uses *regexp.Regexp, answers func(string) bool) {
 	t.Helper()
-	from := slices.Index(rules, "http-request set-var(txn.judged) bool(true)"+condition)
-	to := slices.Index(rules, "http-request unset-var(txn.judged)"+condition)
-	if from < 0 || to < from {
-		t.Fatalf("%q: judged from %d to %d", condition, from, to)
+	last := func(of string) int {
+		for i, rule := range slices.Backward(rules) {
+			if strings.Contains(rule, of) {
+				return i
+			}
+		}
+		return -1
 	}
-	for _, rule := range rules[from:to] {
+	from := slices.IndexFunc(rules, func(rule string) bool {
+		return strings.Contains(rule, ",set-var(txn.judged)]") || strings.Contains(rule, " set-var(txn.judged) ")
+	})
+	to := max(last(",unset-var(txn.judged) "), last("http-request unset-var(txn.judged)"))
+	if from < 0 || to < from {
+		t.Fatalf("judged from %d to %d", from, to)
+	}
+	for i, rule := range rules[from : to+1] {
 		for _, m := range uses.FindAllStringSubmatch(rule, -1) {
 			if answers(m[1]) {
 				t.Errorf("%s answers by itself: %s", m[1], rule)
 			}
+		}
+		if strings.HasPrefix(rule, "http-request allow ") && !strings.Contains(rule, ",unset-var(txn.judged) ") {
+			t.Errorf("rule %d lets a request pass that stays judged: %s", i, rule)
 		}
 	}
 	for _, rule := range rules[to:] {

@@ -73,7 +73,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, before,
 	if tls {
 		rules = append(rules, clientHeaderRules(caps)...)
 	}
-	return rules
+	return together(rules)
 }
 
 // rewriteRules cut the path and put another beginning before the rest.
