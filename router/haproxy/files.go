@@ -99,7 +99,7 @@ func (f *Files) Write(base render.Base, st *plan.State) error {
 		{l.CrtList(), func(w io.Writer) error { return render.CrtList(w, st, l) }},
 		{l.ClientList(), func(w io.Writer) error { return render.ClientList(w, st, l) }},
 		{l.Config(), func(w io.Writer) error {
-			if _, err := fmt.Fprintf(w, "%s\nglobal\n  setenv %s %s\n", base.Text, markName, f.mark); err != nil {
+			if _, err := fmt.Fprintf(w, "%[1]s\n# Which file a process has started from: show env %[2]s\nglobal\n  setenv %[2]s %[3]s\n", base.Text, markName, f.mark); err != nil {
 				return err
 			}
 			return render.Backends(w, st, l, f.caps)
