@@ -53,11 +53,9 @@ func (l lastClients) wait(log *slog.Logger) {
 
 // acceptedBy asks HAProxy.
 func acceptedBy(c *config) func() (uint64, error) {
-	return func() (uint64, error) {
-		runtime, err := haproxy.NewRuntime(c.layout(), plan.Capabilities{})
-		if err != nil {
-			return 0, err //nolint:wrapcheck // it says what
-		}
-		return runtime.Accepted()
+	runtime, err := haproxy.NewRuntime(c.layout(), plan.Capabilities{})
+	if err != nil {
+		return func() (uint64, error) { return 0, err }
 	}
+	return runtime.Accepted
 }

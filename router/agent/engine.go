@@ -371,32 +371,3 @@ func (p *policy) authenticate(ctx context.Context, e *Engine, q *Question, id *i
 	}
 	return sum
 }
-
-// Handle answers HAProxy.
-func (e *Engine) Handle(ctx context.Context, r *spop.Request, out *spop.Reply) {
-	switch string(r.Message) {
-	case countMessage:
-		e.count(ctx, r, out)
-		return
-	case logoutMessage:
-		e.endReported(ctx, r, out)
-		return
-	}
-	q, ok := readQuestion(r)
-	a := refuse(unavailable, groupNone, "unreadable question")
-	if ok {
-		a = e.Decide(ctx, &q)
-	}
-	a.write(out)
-}
-
-// Busy answers HAProxy when a connection has too many questions.
-func (e *Engine) Busy(q *spop.Request, out *spop.Reply) {
-	e.metrics.shed.Inc()
-	if string(q.Message) == countMessage {
-		refuseCount(out, unavailable, time.Second)
-		return
-	}
-	a := refuse(unavailable, groupNone, "too much work")
-	a.write(out)
-}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"net/netip"
 	"strings"
 	"time"
@@ -201,4 +202,33 @@ func setHeaders(r *spop.Reply, name string, list []Header) bool {
 	}
 	r.SetBinary(spop.ScopeTransaction, name, spop.EndHeaders(b))
 	return true
+}
+
+// Handle answers HAProxy.
+func (e *Engine) Handle(ctx context.Context, r *spop.Request, out *spop.Reply) {
+	switch string(r.Message) {
+	case countMessage:
+		e.count(ctx, r, out)
+		return
+	case logoutMessage:
+		e.endReported(ctx, r, out)
+		return
+	}
+	q, ok := readQuestion(r)
+	a := refuse(unavailable, groupNone, "unreadable question")
+	if ok {
+		a = e.Decide(ctx, &q)
+	}
+	a.write(out)
+}
+
+// Busy answers HAProxy when a connection has too many questions.
+func (e *Engine) Busy(q *spop.Request, out *spop.Reply) {
+	e.metrics.shed.Inc()
+	if string(q.Message) == countMessage {
+		refuseCount(out, unavailable, time.Second)
+		return
+	}
+	a := refuse(unavailable, groupNone, "too much work")
+	a.write(out)
 }

@@ -16,6 +16,10 @@ const unread = "txn.unread"
 // together sets variables that neighbours set under one condition by one rule: a request to
 // which the condition does not apply, as to most, walks by one condition and not by each. A
 // value that is not there sets nothing, as before.
+//
+// HAProxy writes all values into one buffer, and stops at the first that does not fit: those
+// behind it would not be set. Values of a tenant's are parts of one record, which has 15,360
+// bytes at most, and those of a client are parts of one request; a buffer has 16 KiB at least.
 func together(rules []string) []string {
 	var out []string
 	for i := 0; i < len(rules); {
