@@ -32,6 +32,8 @@ On the Service of a router, the operator writes some of them itself, from the In
 |---|---|---|---|---|
 `)
 	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+	// In text "<port>" would be HTML, which no browser shows.
+	text := func(s string) string { return strings.ReplaceAll(cell(s), "<", `\<`) }
 	code := func(s string) string {
 		if s == "" {
 			return ""
@@ -44,7 +46,7 @@ On the Service of a router, the operator writes some of them itself, from the In
 		if strings.HasSuffix(key, ".") {
 			key += "…"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", key, cell(a.Values), cell(a.Default), code(samples[a.Key].Example), cell(a.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", key, text(a.Values), text(a.Default), code(samples[a.Key].Example), text(a.Doc))
 	}
 	b.WriteString(`
 ## What you see when it is wrong
@@ -64,7 +66,7 @@ with this text, here for a Service with the ports http and https. A test gives e
 		key := a.Key + sample.Rest
 		problems := looked(map[string]string{key: sample.Wrong})
 		short := strings.TrimPrefix(key, AnnotationPrefix)
-		fmt.Fprintf(&b, "| `%s: %s` | %s |\n", short, cell(sample.Wrong), cell(problems[0].Message))
+		fmt.Fprintf(&b, "| `%s: %s` | %s |\n", short, cell(sample.Wrong), text(problems[0].Message))
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
