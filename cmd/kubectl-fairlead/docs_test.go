@@ -17,12 +17,12 @@ func TestDocs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(name, func(t *testing.T) { docs(t, path, least) })
+		t.Run(name, func(t *testing.T) { examples(t, path, least) })
 	}
 }
 
-// docs runs the examples of a page, which has at least so many.
-func docs(t *testing.T, path string, least int) {
+// examples runs the examples of a page, which has at least so many.
+func examples(t *testing.T, path string, least int) {
 	t.Helper()
 	page, err := os.ReadFile(path)
 	if err != nil {

@@ -15,6 +15,7 @@
 //	kubectl fairlead console
 //	kubectl fairlead preflight
 //	kubectl fairlead collect
+//	kubectl fairlead docs routes/tls
 //
 // A link named kubectl_complete-fairlead makes it answer kubectl's questions for
 // shell completion.
@@ -113,7 +114,7 @@ func (c *command) root() *cobra.Command {
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl fairlead"},
 		Long: `kubectl fairlead says what becomes of a request, and why.
 
-All commands read a cluster, or with -f manifests (not lb, status, top, tail, preflight and collect).`,
+All commands read a cluster, or with -f manifests (not lb, status, top, tail, preflight, collect and docs).`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("there is no command %q; see kubectl fairlead --help", args[0])
@@ -128,7 +129,7 @@ All commands read a cluster, or with -f manifests (not lb, status, top, tail, pr
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.convertCommand(), c.lbCommand(), c.statusCommand(), c.topCommand(), c.tailCommand(), c.certsCommand(), c.consoleCommand(), c.preflightCommand(), c.collectCommand(), versionCommand())
+	root.AddCommand(c.explainCommand(), c.whyCommand(), c.lintCommand(), c.renderCommand(), c.diffCommand(), c.convertCommand(), c.lbCommand(), c.statusCommand(), c.topCommand(), c.tailCommand(), c.certsCommand(), c.consoleCommand(), c.preflightCommand(), c.collectCommand(), c.docsCommand(), versionCommand())
 	return root
 }
 
