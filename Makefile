@@ -109,6 +109,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (10m); ONLY=REGEXP chooses by PACKAGE
 	go run ./test/tools haproxy
 	go run ./test/fuzz/run -time $(or $(FUZZTIME),10m) -only '$(ONLY)'
 
+.PHONY: docs-check
+docs-check: ## Test the documentation: examples, words, links, and its website in a browser
+	go test -count=1 -timeout 20m ./docs ./test/docs ./test/tools/site
+
 .PHONY: lint
 lint: ## Run golangci-lint with the layer rules, and look for known vulnerabilities
 	go run ./test/tools lint
@@ -120,7 +124,7 @@ verify: ## Regenerate everything generated; fail if anything differs
 	@before=$$($(MAKE) -s generated-sums); $(MAKE) -s generate; after=$$($(MAKE) -s generated-sums); \
 	diff <(echo "$$before") <(echo "$$after") || { echo "generated files are not up to date: run 'make generate' and commit"; exit 1; }
 	go vet ./...
-	@test -z "$$(gofmt -l api cmd config console examples lbprovider operator router templates test)" || { gofmt -l api cmd config console examples lbprovider operator router templates test; echo "run gofmt -w on these"; exit 1; }
+	@test -z "$$(gofmt -l api cmd config console docs examples lbprovider operator router templates test)" || { gofmt -l api cmd config console docs examples lbprovider operator router templates test; echo "run gofmt -w on these"; exit 1; }
 
 .PHONY: generated-sums
 generated-sums:
@@ -163,6 +167,10 @@ verify-release: ## Check the release VERSION in dist: all signatures, then build
 .PHONY: generate
 generate: ## Generate CRDs, deepcopy, RBAC and reference pages
 	go generate ./...
+
+.PHONY: docs-site
+docs-site: ## Build the website of the documentation into .tools/site; it needs no server, and no network
+	@go run ./test/tools/site -out $(TOOLS)/site
 
 .PHONY: tools
 tools: ## Fetch or build what tests need into .tools (about 10 minutes the first time)

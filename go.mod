@@ -56,9 +56,11 @@ require (
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/alecthomas/chroma/v2 v2.27.0
 	github.com/elastic/go-seccomp-bpf v1.6.0
 	github.com/go-json-experiment/json v1.27.2
 	github.com/spdx/tools-golang v0.5.7
+	github.com/yuin/goldmark v1.8.7
 	sigs.k8s.io/gateway-api v1.6.3
 	sigs.k8s.io/kustomize/api v0.21.1
 	sigs.k8s.io/kustomize/kyaml v0.21.1
@@ -68,6 +70,7 @@ require (
 	github.com/anchore/go-struct-converter v0.1.0 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/corazawaf/libinjection-go v0.3.3 // indirect
+	github.com/dlclark/regexp2/v2 v2.2.1 // indirect
 	github.com/docker/cli v28.2.2+incompatible // indirect
 	github.com/docker/distribution v2.8.3+incompatible // indirect
 	github.com/docker/docker-credential-helpers v0.9.3 // indirect

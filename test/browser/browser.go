@@ -265,6 +265,13 @@ func (p *Page) NoScript(t *testing.T) {
 	p.do(t, "Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 }
 
+// Before runs a script in each page that is opened from now on, before its own.
+func (p *Page) Before(t *testing.T, script string) {
+	t.Helper()
+	p.do(t, "Page.enable", map[string]any{}, nil)
+	p.do(t, "Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
+}
+
 // Key presses a key that writes a character.
 func (p *Page) Key(t *testing.T, key string) {
 	t.Helper()
@@ -277,7 +284,7 @@ func (p *Page) Key(t *testing.T, key string) {
 var namedKeys = map[string]struct {
 	code int
 	text string
-}{"Tab": {9, ""}, "Enter": {13, "\r"}, "Escape": {27, ""}, "Space": {32, " "}}
+}{"Tab": {9, ""}, "Enter": {13, "\r"}, "Escape": {27, ""}, "Space": {32, " "}, "ArrowUp": {38, ""}, "ArrowDown": {40, ""}}
 
 // Press presses a key with a name, such as "Tab" or "Enter".
 func (p *Page) Press(t *testing.T, key string, shift bool) {
