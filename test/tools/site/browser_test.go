@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,8 +21,12 @@ addEventListener("unhandledrejection", (e) => problems.push("rejection " + e.rea
 addEventListener("securitypolicyviolation", (e) => problems.push("policy " + e.violatedDirective + " " + e.blockedURI + " " + e.sample));
 for (const kind of ["error", "warn"]) { const write = console[kind]; console[kind] = (...all) => { problems.push(kind + " " + all.join(" ")); write(...all); }; }`
 
-// keyTime bounds the time from a key to the results, in milliseconds.
-const keyTime = 100
+const (
+	// keyTime bounds the time from a key to the results, in milliseconds.
+	keyTime = 100
+	// keyRounds is how often each key may be pressed to be that fast, on a machine with other work.
+	keyRounds = 6
+)
 
 // TestBrowser reads the site from its files, as a user does who has unpacked it.
 func TestBrowser(t *testing.T) {
@@ -74,15 +79,17 @@ func search(t *testing.T, page *browser.Page, base string) {
 		for _, ask := range asks {
 			page.Open(t, base+from)
 			ready(t, page)
-			slowest := typed(t, page, ask[0])
-			for range 2 { // another program may have had the processor
-				if slowest > keyTime {
-					page.Press(t, "Escape", false)
-					slowest = min(slowest, typed(t, page, ask[0]))
+			best := typed(t, page, ask[0])
+			// Where another program had the processor, the key is pressed again.
+			for round := 1; round < keyRounds && slices.Max(best) > keyTime; round++ {
+				page.Press(t, "Escape", false)
+				for i, took := range typed(t, page, ask[0]) {
+					best[i] = min(best[i], took)
 				}
 			}
+			slowest := slices.Max(best)
 			if slowest > keyTime {
-				t.Errorf("%q: a key took %.1f ms", ask[0], slowest)
+				t.Errorf("%q: a key took %.1f ms, at best", ask[0], slowest)
 			}
 			page.Press(t, "Enter", false)
 			page.Await(t, "the place of "+ask[0], `location.href.endsWith(`+strconv.Quote("/site/"+ask[1])+`) && document.readyState === "complete"`)
@@ -95,29 +102,29 @@ func search(t *testing.T, page *browser.Page, base string) {
 	}
 }
 
-// typed writes a text by keys, and returns the time of the slowest one in milliseconds.
-func typed(t *testing.T, page *browser.Page, text string) float64 {
+// typed writes a text by keys, and returns the time from each key to the results on the screen, in milliseconds.
+func typed(t *testing.T, page *browser.Page, text string) (took []float64) {
 	t.Helper()
 	if page.Eval(t, `document.activeElement.id`) != "Query" {
 		page.Key(t, "/")
 	}
 	page.Await(t, "the focus", `document.activeElement.id === "Query"`)
 	page.Eval(t, `(() => {
-		window.slowest = 0; window.answers = 0; let began = 0;
-		window.onceMore ??= (addEventListener("keydown", () => { began = performance.now(); }, true), new MutationObserver(() => requestAnimationFrame(() => setTimeout(() => {
-			window.answers++; window.slowest = Math.max(window.slowest, performance.now() - began);
+		let began = 0;
+		window.onceMore ??= (addEventListener("keydown", () => { began = performance.now(); window.took = 0; }, true), new MutationObserver(() => requestAnimationFrame(() => setTimeout(() => {
+			window.took = performance.now() - began;
 		}))).observe(document.getElementById("Count"), {childList: true}), true);
 	})()`)
 	for i, key := range text {
 		page.Key(t, string(key))
-		page.Await(t, "results", `document.getElementById("Query").value === `+strconv.Quote(text[:i+1])+` && window.answers > 0`)
-		page.Eval(t, `(window.answers = 0)`)
+		page.Await(t, "results", `document.getElementById("Query").value === `+strconv.Quote(text[:i+1])+` && window.took > 0`)
+		ms, err := strconv.ParseFloat(page.Eval(t, `window.took`), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, ms)
 	}
-	slowest, err := strconv.ParseFloat(page.Eval(t, `window.slowest`), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slowest
+	return took
 }
 
 // arrows: the arrows go through the results, Escape ends the search, and what is written is
