@@ -143,6 +143,9 @@ func arrows(t *testing.T, page *browser.Page, base string) {
 		page.Await(t, step.key, `String([...document.querySelectorAll("#Results a")].indexOf(document.activeElement)) === `+strconv.Quote(step.focus))
 	}
 	page.Press(t, "Escape", false)
+	page.Type(t, "helm rollback")
+	page.Await(t, "a page with words that no heading has", `document.querySelector('#Results a[href$="docs/operator/helm.html"]') !== null`)
+	page.Press(t, "Escape", false)
 	page.Await(t, "an empty search", `document.getElementById("Found").hidden && document.activeElement.id === "Query" && document.getElementById("Query").value === ""`)
 	page.Type(t, `<img src=x onerror=alert(1)>`)
 	page.Await(t, "no results", `document.getElementById("Count").textContent.startsWith("Nothing is found")`)

@@ -50,7 +50,7 @@ func indexScript(pages []*page, all []entry) ([]byte, error) {
 	for i, p := range pages {
 		names[i] = [2]string{p.url, p.title}
 	}
-	text, err := json.Marshal(map[string]any{"pages": names, "entries": all})
+	text, err := json.Marshal(map[string]any{"pages": names, "entries": all, "words": words(pages)})
 	if err != nil {
 		return nil, fmt.Errorf("write the index: %w", err)
 	}

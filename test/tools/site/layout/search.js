@@ -53,6 +53,26 @@
     return found.sort((a, b) => b[0] - a[0] || a[1].text.length - b[1].text.length || a[1].page - b[1].page).map(([, entry]) => entry);
   };
 
+  // on returns the pages whose text has a word that begins with a token: a set, or null for all.
+  const on = (token) => {
+    const pages = new Set();
+    for (const word in index.words) {
+      if (!word.startsWith(token)) continue;
+      if (index.words[word].length === 0) return null;
+      for (const page of index.words[word]) pages.add(page);
+    }
+    return pages;
+  };
+
+  // mentions returns pages whose text has all the words, without those that were found by name.
+  const mentions = (query, found) => {
+    const named = new Set(found.map((entry) => entry.page));
+    const sets = query.split(/[\s_.\/:]+/).filter((token) => token.length > 2).map(on).filter(Boolean);
+    if (sets.length === 0) return [];
+    return [...sets[0]].filter((page) => !named.has(page) && sets.every((set) => set.has(page)))
+      .map((page) => ({ page, id: "", text: index.pages[page][1], kind: "p", about: "in its text" }));
+  };
+
   const row = (entry) => {
     const [url, title] = index.pages[entry.page];
     const item = document.createElement("li");
@@ -76,6 +96,7 @@
       return;
     }
     const found = find(query);
+    if (found.length < most) found.push(...mentions(query, found));
     list.replaceChildren(...found.slice(0, most).map(row));
     count.textContent = found.length === 0 ? "Nothing is found. Try fewer or other words." :
       found.length > most ? `${found.length} entries, the first ${most} are shown` : found.length === 1 ? "1 entry" : `${found.length} entries`;
