@@ -68,6 +68,10 @@ test-signatures: ## Test how releases are signed and verified, with throw-away k
 e2e: tools images ## All tests on a cluster (root)
 	go test -count=1 -v -timeout 40m ./test/e2e/... ./test/demo
 
+.PHONY: docs-walk
+docs-walk: tools images ## Take a stranger from README.md through all tasks of the documentation on a cluster (root)
+	go test -count=1 -v -timeout 20m ./test/e2e/chart -run TestWalk -args -full
+
 .PHONY: conformance
 conformance: tools images ## Run the conformance suite of the Gateway API on a cluster (root); RUN=TEST runs one and keeps the cluster
 	go run ./test/conformance $(if $(RUN),-run '$(RUN)') $(if $(KEEP),-keep) $(if $(FEATURES),-features '$(FEATURES)')

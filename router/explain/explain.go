@@ -155,9 +155,7 @@ func (s *Snapshot) unavailable(e *Explanation, c *model.Claim) {
 		e.Next = append(e.Next, "see by which: "+terminal.Command("kubectl", "fairlead", "why", "ingress/"+s.source.ingress[c.Owner], "-n", c.Owner.Namespace))
 		return
 	}
-	for _, service := range s.pipeline.Services(c.Owner) {
-		e.Next = append(e.Next, "see what is behind the Service: "+slicesCommand(service))
-	}
+	e.Next = append(e.Next, s.behindAll(c.Owner)...)
 }
 
 // unknownServices returns the route's Services whose endpoints are not known.

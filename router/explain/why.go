@@ -144,6 +144,11 @@ func (s *Snapshot) whyRoute(y *Why, key model.Object) error {
 			y.next("it is served by router %s: %s", strings.Join(names, ", "), terminal.Command("kubectl", "fairlead", "why", "route/"+key.Name, "-n", key.Namespace, "--router", names[0]))
 		}
 	}
+	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Reason == api.ReasonNoEndpoints }) {
+		for _, text := range s.behindAll(key) {
+			y.next("%s", text)
+		}
+	}
 	if !r.Served && len(r.Findings) == 0 && len(r.Reach) > 0 {
 		y.next("see one request in full: %s", terminal.Command("kubectl", "fairlead", "explain", strings.ReplaceAll(r.Reach[0].URL, "*", anyLabel)))
 	}
@@ -327,7 +332,7 @@ func (s *Snapshot) whyService(y *Why, key model.Object) error {
 		y.next("no route names the Service; create one with spec.to.name: %s", key.Name)
 	}
 	if count == 0 {
-		y.next("no endpoint is ready: %s", slicesCommand(key))
+		y.next("%s", s.behind(key))
 	}
 	return nil
 }

@@ -9,7 +9,9 @@
 //	any  /tunnel      Upgrade: any protocol, then every byte comes back
 //	GET  /healthz     200
 //
-// Environment: APP and VERSION (its name), POD and NODE (downward API), HTTP_ADDRESS (":8080"), HTTPS_ADDRESS (":8443"),
+// A datagram is answered with the same line as /text, and its own content.
+//
+// Environment: APP and VERSION (its name), POD and NODE (downward API), HTTP_ADDRESS (":8080"), HTTPS_ADDRESS (":8443"), UDP_ADDRESS (":8080"),
 // TLS_DIR (a folder with tls.crt and tls.key; without it a self-signed certificate for TLS_HOST or "demo").
 package main
 
@@ -45,7 +47,7 @@ func setting(name, otherwise string) string {
 	return otherwise
 }
 
-// run serves both ports until ctx ends, then lets requests finish.
+// run serves all ports until ctx ends, then lets requests finish.
 func run(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -63,6 +65,7 @@ func run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return ignoreClosed(plain.ListenAndServe()) })
 	group.Go(func() error { return ignoreClosed(secure.ListenAndServeTLS("", "")) })
+	group.Go(func() error { return app.datagrams(ctx, setting("UDP_ADDRESS", ":8080")) })
 	group.Go(func() error {
 		<-ctx.Done()
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)

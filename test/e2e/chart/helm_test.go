@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead/fairlead/test/tools/toolset"
 	"github.com/fairlead/fairlead/test/wait"
+	"github.com/fairlead/fairlead/test/walk"
 )
 
 const (
@@ -21,9 +22,10 @@ const (
 
 // bed is the cluster with the charts of two versions, and a version of Helm.
 type bed struct {
-	t    *testing.T
-	helm string
-	dir  string // has fairlead-VERSION.tgz
+	t     *testing.T
+	helm  string
+	dir   string      // has fairlead-VERSION.tgz; the reader of the pages is there
+	shell *walk.Shell // the reader's, once there is one
 }
 
 // newBed makes the charts as a release does.
@@ -143,18 +145,8 @@ func (b *bed) served(address string) {
 	})
 }
 
-// objects are what users write: addresses, pods and a Route.
-func objects() string {
-	return fmt.Sprintf(`apiVersion: metallb.io/v1beta1
-kind: IPAddressPool
-metadata: {name: mine, namespace: metallb-system}
-spec: {addresses: [%s]}
----
-apiVersion: metallb.io/v1beta1
-kind: L2Advertisement
-metadata: {name: mine, namespace: metallb-system}
----
-apiVersion: apps/v1
+// objects are what users write, beside the addresses of the page: pods and a Route.
+const objects = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: app, namespace: default}
 spec:
@@ -178,11 +170,10 @@ apiVersion: route.openshift.io/v1
 kind: Route
 metadata: {name: app, namespace: default}
 spec:
-  host: %s
+  host: ` + routeHost + `
   port: {targetPort: http}
   to: {kind: Service, name: app}
-`, shared.AddressRange(), routeHost)
-}
+`
 
 // observe lets a time pass in which the load goes on.
 func observe(t *testing.T, d time.Duration) {

@@ -29,6 +29,7 @@ func TestHelm4(t *testing.T) {
 func TestHelm3(t *testing.T) {
 	full.Only(t, "TestHelm4 does the same")
 	b := newBed(t, "helm")
+	b.fresh()
 	address := b.installed()
 	b.upgraded(address)
 	b.refused(address)
@@ -40,11 +41,13 @@ func TestHelm3(t *testing.T) {
 	next.removed()
 }
 
-// installed installs the first version, with a Route that is served, and returns the router's address.
+// installed installs the first version, unless TestWalk has done it, with a Route that is served, and returns the router's address.
 func (b *bed) installed() (address string) {
 	b.t.Helper()
-	b.do("What it does", nil)
-	b.apply(objects())
+	if !b.there() {
+		b.do("Install", nil)
+	}
+	b.apply(objects)
 	b.complete(first)
 	b.kubectl("-n", "default", "rollout", "status", "deployment/app", "--timeout=60s")
 	address = b.address()
@@ -56,7 +59,7 @@ func (b *bed) installed() (address string) {
 func (b *bed) upgraded(address string) {
 	b.t.Helper()
 	l := startLoad(b.t, address)
-	b.do("Upgrade", map[string][]string{"helm upgrade": {"--set", "canary.interval=30s,networkPolicies.enabled=false"}})
+	b.do("Upgrade", map[string]string{"helm upgrade": "--set canary.interval=30s,networkPolicies.enabled=false"})
 	b.complete(second)
 	observe(b.t, 2*time.Second)
 	l.none(b.t, "upgrade")
@@ -105,7 +108,7 @@ func (b *bed) uninstalled(address string) {
 	b.gone(manifest)
 	b.kept()
 	b.unreachable(address)
-	b.do("What it does", nil)
+	b.do("Install", nil)
 	b.complete(first)
 	if now := b.address(); now != address {
 		b.t.Errorf("the address was %s and is %s", address, now)
@@ -162,7 +165,7 @@ func (b *bed) gone(manifest string) {
 // kept looks for what users wrote.
 func (b *bed) kept() {
 	b.t.Helper()
-	for _, o := range []string{"routes/app -n default", "ipaddresspools/mine -n metallb-system", "l2advertisements/mine -n metallb-system"} {
+	for _, o := range []string{"routes/app -n default", "ipaddresspools/office -n metallb-system", "l2advertisements/office -n metallb-system"} {
 		b.kubectl(append([]string{"get", "-o", "name"}, strings.Fields(o)...)...)
 	}
 }

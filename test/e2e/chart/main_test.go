@@ -1,8 +1,10 @@
 // Package chart takes the Helm chart through its life on a real cluster while clients send requests: upgrade, rollback, a refused
-// upgrade, uninstallation and installation again.
+// upgrade, uninstallation and installation again. Before, a stranger who has only the documentation installs it and does what users do
+// first: all commands are those of the pages, as they stand there (package walk).
 //
 //	go test -v ./test/e2e/chart                 # short form, as in make test: Helm 4
 //	go test -v ./test/e2e/chart -args -full     # Helm 3 as well, and a release that goes over from one to the other
+//	make docs-walk                              # the stranger alone, through all tasks
 package chart
 
 import (
