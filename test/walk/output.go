@@ -2,6 +2,7 @@ package walk
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -49,9 +50,7 @@ func Compare(shown []string, printed string, words map[string]string) error {
 		}
 		found[name] = m[i+1]
 	}
-	for name, word := range found {
-		words[name] = word
-	}
+	maps.Copy(words, found)
 	return nil
 }
 

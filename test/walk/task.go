@@ -28,8 +28,3 @@ func Tasks() []Task {
 
 // HelmPage is the page for all that is done with the chart.
 const HelmPage = "docs/operator/helm.md"
-
-// Headings are what a page for one task has.
-func Headings() []string {
-	return []string{"What you get", "What you need", "Steps", "Check that it works", "If it does not work"}
-}

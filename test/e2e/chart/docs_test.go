@@ -39,11 +39,15 @@ func TestWalk(t *testing.T) {
 	if !full.Wanted() {
 		return
 	}
+	b.kubectl("label", "ingresscontroller/default", "-n", "openshift-ingress-operator", "of-the-user=kept")
 	for _, name := range []string{"upgrade", "go back a version", "remove it", "come back"} {
 		b.task(name, words)
 		if name != "remove it" {
 			b.again("expose a pod with TLS", "Check that it works", words)
 		}
+	}
+	if got := b.kubectl("get", "ingresscontrollers", "-n", "openshift-ingress-operator", "-l", "of-the-user=kept", "-o", "name"); got == "" {
+		b.t.Error("the copy of the IngressController did not come back")
 	}
 }
 
@@ -167,6 +171,7 @@ func (b *bed) fresh() {
 	b.t.Helper()
 	if b.there() {
 		b.do("Uninstall", nil)
+		b.kubectl("annotate", "namespace", "openshift-ingress-operator", "fairlead.dev/create-default-") // as on a cluster that never had it
 	}
 }
 
