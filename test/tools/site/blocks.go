@@ -25,6 +25,7 @@ func (b blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHTMLBlock, b.nothing)
 	r.Register(ast.KindRawHTML, b.nothing)
 	r.Register(tables.KindTable, b.table)
+	r.Register(tables.KindTableCell, b.cell)
 }
 
 func (blocks) nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
@@ -39,6 +40,26 @@ func (blocks) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.
 	}
 	if _, err := w.WriteString(text); err != nil {
 		return ast.WalkStop, fmt.Errorf("write a table: %w", err)
+	}
+	return ast.WalkContinue, nil
+}
+
+// cell renders a cell of a table. One without text is no head of its column, also where it is above
+// it: a program that reads pages aloud would announce a head without a name.
+func (blocks) cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	tag := "td"
+	if n.Parent().Kind() == tables.KindTableHeader && n.HasChildren() {
+		tag = "th"
+	}
+	text := "</" + tag + ">\n"
+	if entering {
+		text = "<" + tag + ">"
+		if cell, ok := n.(*tables.TableCell); ok && cell.Alignment != tables.AlignNone {
+			text = "<" + tag + " align=\"" + cell.Alignment.String() + "\">"
+		}
+	}
+	if _, err := w.WriteString(text); err != nil {
+		return ast.WalkStop, fmt.Errorf("write a cell: %w", err)
 	}
 	return ast.WalkContinue, nil
 }

@@ -46,8 +46,7 @@ type term struct {
 
 // markdown reads what GitHub shows.
 var markdown = goldmark.New(
-	// Styles in attributes are not allowed by the pages' own policy.
-	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), extension.Linkify, extension.Strikethrough),
+	goldmark.WithExtensions(extension.Table, extension.Linkify, extension.Strikethrough),
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blocks{}, 100))),
 )
 

@@ -176,6 +176,17 @@ func TestEscaped(t *testing.T) {
 	}
 }
 
+// TestTable: cells are on the side that the page says, and a head without text is none.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	got := built(t, map[string]string{"docs/a.md": "# A\n\n|  | `b` | c |\n|---|--:|:-:|\n| `x` | 1 |  |\n"}, "docs/a.html")
+	for _, part := range []string{"<td></td>\n<th align=\"right\"><code>b</code></th>", "<th align=\"center\">c</th>", "<tr id=\"row-x\">", "<td align=\"right\">1</td>", "<td align=\"center\"></td>"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("no %s in\n%s", part, got)
+		}
+	}
+}
+
 // TestColours: code is what it was, in colours or not.
 func TestColours(t *testing.T) {
 	t.Parallel()

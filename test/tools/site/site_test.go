@@ -168,7 +168,7 @@ func (f *file) read(t *testing.T, text []byte) {
 	t.Helper()
 	f.ids = map[string]bool{}
 	var open []string
-	headings := 0
+	headings, last := 0, ""
 	for z := html.NewTokenizer(bytes.NewReader(text)); ; {
 		kind := z.Next()
 		token := z.Token()
@@ -190,6 +190,9 @@ func (f *file) read(t *testing.T, text []byte) {
 			}
 			f.attributes(t, token)
 		case html.EndTagToken:
+			if token.Data == "th" && last == "<th>" {
+				t.Errorf("%s: the head of a column has no text", f.name)
+			}
 			if len(open) == 0 || open[len(open)-1] != token.Data {
 				t.Errorf("%s: </%s> ends %v", f.name, token.Data, open)
 				return
@@ -199,6 +202,7 @@ func (f *file) read(t *testing.T, text []byte) {
 			t.Errorf("%s: the comment %q", f.name, token.Data)
 		default:
 		}
+		last = token.String()
 	}
 }
 
