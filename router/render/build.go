@@ -90,6 +90,10 @@ func (b *sections) global(s Settings, l Layout, caps plan.Capabilities, descript
 	if n := processConnections(s); n > 0 {
 		b.number("maxconn", n)
 	}
+	if n := idleShare(s); n > 0 {
+		b.number("tune.pool-low-fd-ratio", n)
+		b.number("tune.pool-high-fd-ratio", n+5)
+	}
 	b.number("nbthread", s.Threads)
 	b.number("tune.bufsize", s.BufferBytes)
 	b.number("tune.maxrewrite", s.RewriteBytes)

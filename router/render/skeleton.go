@@ -341,11 +341,31 @@ func MostConnections(files int) int {
 // with health checks, and refuses to start if that is more than it may open. As there may be
 // any number of checks, HAProxy computes the limit, from what they leave, unless connections
 // take less than half of the files. A TLS connection that ends here counts twice, as it goes on
-// from frontend to frontend; connectionRules bound MaxConn itself.
+// from frontend to frontend; connectionRules bound MaxConn itself. What there is beyond that is for
+// idle connections to pods (idleShare).
 func processConnections(s Settings) int {
-	n := 2*s.MaxConn + ownConnections
+	n := (2*s.MaxConn + ownConnections) * 100 / (100 - mostIdle)
 	if s.MaxConn <= 0 || s.Files > 0 && 2*n > s.Files/2 {
 		return 0
 	}
 	return n
+}
+
+// The least and the most percent of HAProxy's files by whose use it keeps idle connections to pods.
+// HAProxy's own choice is the least one: with it, a quarter of the clients whose TLS ends here, which
+// take three files each while they wait, would have each request open a connection.
+const leastIdle, mostIdle = 20, 40
+
+// idleShare is up to how many percent of its files HAProxy may use and still keep idle connections to
+// pods for the next requests; 0 leaves that to HAProxy. The rest is enough for as many clients as
+// there may be with all that they can need, also when requests turn to other pods all at once.
+func idleShare(s Settings) int {
+	if s.MaxConn <= 0 {
+		return 0
+	}
+	files := 2 * processConnections(s)
+	if files == 0 {
+		files = s.Files
+	}
+	return min(max(100-100*4*(s.MaxConn+ownConnections)/files, leastIdle), mostIdle)
 }

@@ -106,7 +106,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.out.Render = render.Settings{
 		AgentDir: flags.AgentDir, FirewallDir: flags.FirewallDir,
 		HTTPPort: flags.HTTPPort, HTTPSPort: flags.HTTPSPort, HTTPSlots: flags.HTTPSlots, HTTPSSlots: flags.HTTPSSlots, FallbackSlots: flags.FallbackSlots, TLSSlots: flags.TLSSlots, TCPSlots: flags.TCPSlots, Listen: flags.Listen, IPv6: flags.IPv6,
-		MaxConn: flags.MaxConn, Threads: flags.Threads,
+		MaxConn: flags.MaxConn, Files: flags.Files, Threads: flags.Threads,
 	}
 	r.destinationCA()
 	if ic == nil {

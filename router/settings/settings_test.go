@@ -1,6 +1,8 @@
 package settings_test
 
 import (
+	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +56,48 @@ func custom(version configv1.TLSProtocolVersion, ciphers ...string) func(*spec) 
 			TLSProfileSpec: configv1.TLSProfileSpec{MinTLSVersion: version, Ciphers: ciphers},
 		}}
 	}
+}
+
+// TestFlagsReachHAProxy: what the command line says under the name of a setting of HAProxy is that
+// setting, so that a flag that is not handed on shows here, and not as a limit that is not kept.
+func TestFlagsReachHAProxy(t *testing.T) {
+	t.Parallel()
+	names := 0
+	for _, to := range reflect.VisibleFields(reflect.TypeFor[render.Settings]()) {
+		from, ok := reflect.TypeFor[settings.Flags]().FieldByName(to.Name)
+		if !ok || from.Type != to.Type || to.Name == "LogSocket" { // LogSocket has an effect with an access log only
+			continue
+		}
+		names++
+		var f settings.Flags
+		reflect.ValueOf(&f).Elem().FieldByIndex(from.Index).Set(other(from.Type))
+		s, _ := settings.From(nil, f)
+		if got := reflect.ValueOf(s.Render).FieldByIndex(to.Index); got.IsZero() {
+			t.Errorf("Flags.%s does not become render.Settings.%s", to.Name, to.Name)
+		}
+	}
+	if names < 10 {
+		t.Errorf("%d names in common, want more", names)
+	}
+}
+
+// other returns a value of a type that is not its zero value.
+func other(t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch t.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int:
+		v.SetInt(7)
+	case reflect.String:
+		v.SetString("/x")
+	default:
+		if t == reflect.TypeFor[netip.Addr]() {
+			return reflect.ValueOf(netip.MustParseAddr("192.0.2.1"))
+		}
+		v.Field(0).Set(other(t.Field(0).Type))
+	}
+	return v
 }
 
 // TestCustomCiphers: a profile that would leave a version of TLS to chance is

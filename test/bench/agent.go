@@ -77,11 +77,13 @@ func (b *bench) other(ctx context.Context) (s *side, end func(), err error) {
 
 // beside starts one more router, of a program or, if that is empty, of this version.
 func (b *bench) beside(ctx context.Context, program, name string, ports rig.Ports) (s *side, end func(), err error) {
+	began := time.Now()
 	router, err := b.rig.StartRouterAt(program, ports, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	err = router.WaitReady(ctx, 3*time.Minute)
+	took := time.Since(began)
 	_, proxy := router.Usage()
 	end = func() {
 		router.Kill()
@@ -91,7 +93,7 @@ func (b *bench) beside(ctx context.Context, program, name string, ports rig.Port
 		end()
 		return nil, nil, fmt.Errorf("start a second router: %w", err)
 	}
-	return &side{port: ports.HTTP, pid: proxy.PID, router: router}, end, nil
+	return &side{port: ports.HTTP, pid: proxy.PID, router: router, start: took}, end, nil
 }
 
 // policy returns a RoutePolicy for a route, or for all of the namespace.

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,17 +117,17 @@ func (b *bench) usePolicies(ctx context.Context) error {
 	return nil
 }
 
-// maxConnections is the router's limit, which the hand-written files take over.
+// maxConnections is the limit of the router's HAProxy, which the hand-written files take over.
 func (b *bench) maxConnections() (int, error) {
-	text, err := os.ReadFile(filepath.Join(b.router.WorkDir, "haproxy.cfg"))
+	info, err := b.router.HAProxy("show info")
 	if err != nil {
-		return 0, fmt.Errorf("read the router's configuration: %w", err)
+		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), "maxconn ")
+	_, rest, _ := strings.Cut(info, "\nMaxconn: ")
 	number, _, _ := strings.Cut(rest, "\n")
-	n, err := strconv.Atoi(strings.TrimSpace(number))
+	n, err := strconv.Atoi(number)
 	if err != nil {
-		return 0, fmt.Errorf("read the router's connection limit: %w", err)
+		return 0, fmt.Errorf("read HAProxy's connection limit: %w", err)
 	}
 	return n, nil
 }
@@ -137,8 +135,9 @@ func (b *bench) maxConnections() (int, error) {
 // side is one of the two that are compared.
 type side struct {
 	port, pid int
-	// router is that of the side, or nil.
+	// router is that of the side, or nil, and start how long it took to be ready.
 	router *rig.Router
+	start  time.Duration
 	// memory and proxyMemory are those of the router and of its HAProxy after their start, in
 	// MB, if they were asked for.
 	memory, proxyMemory float64

@@ -21,7 +21,7 @@ var reaches = map[string]string{
 	"tuningOptions.headerBufferBytes":            "tune.bufsize 65536",
 	"tuningOptions.headerBufferMaxRewriteBytes":  "tune.maxrewrite 16384",
 	"tuningOptions.threadCount":                  "nbthread 2",
-	"tuningOptions.maxConnections":               "maxconn 4100",
+	"tuningOptions.maxConnections":               "maxconn 6833",
 	"tuningOptions.clientTimeout":                "timeout client 20000ms",
 	"tuningOptions.clientFinTimeout":             "timeout client-fin 2000ms",
 	"tuningOptions.serverTimeout":                "timeout server 20000ms",

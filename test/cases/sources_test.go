@@ -3,11 +3,14 @@ package cases
 import (
 	"bufio"
 	"crypto/tls"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	native "github.com/haproxytech/client-native/v5/runtime"
+	"github.com/haproxytech/client-native/v5/runtime/options"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -176,6 +181,89 @@ func TestSourcesCrowd(t *testing.T) {
 			_ = c.Close()
 		}
 	})
+}
+
+// TestConnectionsToPodsAreReused: clients whose TLS ends here take three files each while they wait.
+// With a third of all clients there, the connections to pods are still kept.
+func TestConnectionsToPodsAreReused(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		b := settingsBed(t, version, func(b *bed) {
+			ic := &operatorv1.IngressController{}
+			override(`{"unlimitedSources": "127.0.2.0/24"}`)(&ic.Spec)
+			b.controller.Store(ic)
+		})
+		for i := range 165 {
+			c, err := b.ask("127.0.2.1", true)
+			if err != nil {
+				t.Fatalf("client %d: %v", i, err)
+			}
+			defer c.Close()
+		}
+		before := b.connects(t)
+		const clients, requests = 20, 100
+		var asking sync.WaitGroup
+		for range clients {
+			asking.Go(func() { b.askOften("127.0.0.5", requests) })
+		}
+		asking.Wait()
+		if n := b.connects(t) - before; n > 5*clients {
+			t.Errorf("%d requests of %d clients opened %d connections to their pod, want at most %d", clients*requests, clients, n, 5*clients)
+		}
+	})
+}
+
+// askOften sends plain requests over one connection.
+func (b *bed) askOften(source string, requests int) {
+	b.t.Helper()
+	c, err := b.dialFrom(source, b.http)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(clientTimeout))
+	answers := bufio.NewReader(c)
+	for range requests {
+		if _, err := fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: plain.set.test\r\n\r\n"); err != nil {
+			b.t.Fatal(err)
+		}
+		r, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, r.Body)
+		if err = errors.Join(err, r.Body.Close()); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// connects returns how many connections to pods of the plain Route there were.
+func (b *bed) connects(t *testing.T) (n int) {
+	t.Helper()
+	var socket native.SingleRuntime
+	if err := socket.Init(b.layout.RunDir()+"/admin.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := socket.ExecuteWithResponse("show stat -1 2 -1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(strings.TrimSpace(text), "# "))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(rows[0], "connect")
+	for _, row := range rows[1:] {
+		if strings.Contains(row[0], ":plain:") {
+			c, err := strconv.Atoi(row[at])
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += c
+		}
+	}
+	return n
 }
 
 // answer returns the text of one answer.

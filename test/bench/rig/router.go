@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -74,6 +76,23 @@ func (r *Rig) StartRouterAt(program string, ports Ports, name string, args ...st
 		close(o.done)
 	}()
 	return o, nil
+}
+
+// HAProxy asks the router's HAProxy a question of its runtime interface.
+func (o *Router) HAProxy(question string) (string, error) {
+	c, err := net.Dial("unix", filepath.Join(o.WorkDir, "run", "admin.sock"))
+	if err != nil {
+		return "", fmt.Errorf("ask HAProxy: %w", err)
+	}
+	defer c.Close()
+	if _, err := fmt.Fprintln(c, question); err != nil {
+		return "", fmt.Errorf("ask HAProxy: %w", err)
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		return "", fmt.Errorf("ask HAProxy: %w", err)
+	}
+	return string(answer), nil
 }
 
 // WaitReady waits until the router says that it serves every route.
