@@ -62,6 +62,7 @@ func (f *folder) Pages() []*page { return f.pages }
 var titles = [][2]string{
 	{".", "Fairlead"},
 	{"docs", "Guides"},
+	{"docs/howto", "First tasks"},
 	{"docs/routes", "Routes"},
 	{"docs/gateway", "Gateway API"},
 	{"docs/operator", "Routers"},

@@ -47,6 +47,11 @@ func ours(t *testing.T) (folder string, s *site) {
 func TestSite(t *testing.T) {
 	t.Parallel()
 	folder, s := ours(t)
+	for _, f := range s.folders {
+		if f.title == f.name {
+			t.Errorf("the folder %s has no title in the list of pages: give it one in titles", f.name)
+		}
+	}
 	files := map[string]*file{}
 	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
