@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/install"
@@ -26,42 +25,19 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	var images []string
-	if images, skipped = install.Ready(); skipped != "" {
-		return m.Run()
-	}
-	c, err := cluster.Up(ctx, cluster.Options{Name: "e2e", Images: images, Log: os.Stderr})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e:", err)
-		return 1
-	}
-	defer func() {
-		if err := c.Down(context.WithoutCancel(ctx)); err != nil {
-			fmt.Fprintln(os.Stderr, "e2e:", err)
-		}
-	}()
 	scratch, err := os.MkdirTemp("", "fairlead-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
 	defer os.RemoveAll(scratch)
-	p := &install.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Scratch: scratch}
-	if err = p.Install(ctx); err == nil {
-		err = p.Samples(ctx)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e: install:", err)
-		return 1
-	}
-	shared = p
-	code := m.Run()
-	if code != 0 {
-		fmt.Fprintln(os.Stderr, "e2e: logs of the cluster's programs:", c.SaveLogs())
-	}
-	return code
+	return install.OnCluster(m, cluster.Options{Name: "e2e"}, &skipped, func(ctx context.Context, c *cluster.Cluster) error {
+		shared = &install.Product{Cluster: c, Root: "../..", Kubectl: c.Kubectl, Scratch: scratch}
+		if err := shared.Install(ctx); err != nil {
+			return err
+		}
+		return shared.Samples(ctx)
+	})
 }
 
 // installed returns the product, or skips the test.

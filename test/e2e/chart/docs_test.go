@@ -166,13 +166,19 @@ func (b *bed) plugin() {
 	}
 }
 
-// fresh removes what another test has installed.
+// fresh removes what another test has installed, so that the cluster is as one that never had it but for objects of users.
 func (b *bed) fresh() {
 	b.t.Helper()
-	if b.there() {
-		b.do("Uninstall", nil)
-		b.kubectl("annotate", "namespace", "openshift-ingress-operator", "fairlead.dev/create-default-") // as on a cluster that never had it
+	if !b.there() {
+		return
 	}
+	const operator, create = "openshift-ingress-operator", "fairlead.dev/create-default"
+	b.kubectl("annotate", "--overwrite", "namespace", operator, create+"=false")
+	b.kubectl("delete", "ingresscontrollers", "--all", "-n", operator)
+	if out, err := b.run("uninstall", "fairlead", "-n", "fairlead"); err != nil {
+		b.t.Fatalf("%v: %s", err, out)
+	}
+	b.kubectl("annotate", "namespace", operator, create+"-")
 }
 
 // there says whether the release is installed.

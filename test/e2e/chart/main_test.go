@@ -10,10 +10,8 @@ package chart
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/install"
@@ -27,35 +25,10 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	var images []string
-	if images, skipped = install.Ready(); skipped != "" {
-		return m.Run()
-	}
-	c, err := cluster.Up(ctx, cluster.Options{Name: "e2echart", Images: images, Log: os.Stderr})
-	if err == nil {
-		defer func() {
-			if err := c.Down(context.WithoutCancel(ctx)); err != nil {
-				fmt.Fprintln(os.Stderr, "e2e/chart:", err)
-			}
-		}()
-		err = release(ctx, c)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e/chart:", err)
-		return 1
-	}
-	shared = c
-	code := m.Run()
-	if code != 0 {
-		fmt.Fprintln(os.Stderr, "e2e/chart: logs of the cluster's programs:", c.SaveLogs())
-	}
-	return code
+	os.Exit(install.OnCluster(m, cluster.Options{Name: "e2echart"}, &skipped, func(ctx context.Context, c *cluster.Cluster) error {
+		shared = c
+		return release(ctx, c)
+	}))
 }
 
 // The versions between which the tests go. Their images are the same programs.
