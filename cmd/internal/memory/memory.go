@@ -63,6 +63,7 @@ func Save(ctx context.Context, ready func() bool) {
 	}
 	debug.SetGCPercent(steadyGC)
 	debug.FreeOSMemory()
+	dropProgram()
 	go followHeap(ctx)
 	// The first reports of status are what a start leaves behind.
 	for _, wait := range []time.Duration{5 * time.Second, 20 * time.Second} {
@@ -71,6 +72,7 @@ func Save(ctx context.Context, ready func() bool) {
 			return
 		case <-time.After(wait):
 			debug.FreeOSMemory()
+			dropProgram()
 		}
 	}
 }
