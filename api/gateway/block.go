@@ -9,8 +9,9 @@ import (
 type Block struct {
 	// Name is one letter.
 	Name string
-	// First is the first pod port, and Count how many ports there are.
-	First, Count int32
+	// First is the first pod port, Count how many ports there are at first, and Most how many there can
+	// be (Table.Size).
+	First, Count, Most int32
 }
 
 // HTTP serves listeners of protocol HTTP, HTTPS those of protocol HTTPS, each port with
@@ -19,12 +20,12 @@ type Block struct {
 // listeners of protocol TLS, and of HTTPS beside them, sorted by server name, TCP those of protocol TCP, and UDP those of
 // protocol UDP.
 var (
-	HTTP     = Block{Name: "H", First: 20000, Count: 256}
-	HTTPS    = Block{Name: "S", First: 21000, Count: 128}
-	Fallback = Block{Name: "F", First: 21900, Count: 16}
-	TLS      = Block{Name: "M", First: 22000, Count: 64}
-	TCP      = Block{Name: "T", First: 23000, Count: 128}
-	UDP      = Block{Name: "U", First: 24000, Count: 64}
+	HTTP     = Block{Name: "H", First: 20000, Count: 256, Most: 1000}
+	HTTPS    = Block{Name: "S", First: 21000, Count: 128, Most: 900}
+	Fallback = Block{Name: "F", First: 21900, Count: 16, Most: 100}
+	TLS      = Block{Name: "M", First: 22000, Count: 64, Most: 1000}
+	TCP      = Block{Name: "T", First: 23000, Count: 128, Most: 1000}
+	UDP      = Block{Name: "U", First: 24000, Count: 64, Most: 1000}
 )
 
 // Blocks returns all blocks, by their first port.
@@ -51,15 +52,14 @@ func (b Block) Wider(other Block) Block {
 	return b
 }
 
-// Has reports whether a pod port is one of the block.
-func (b Block) Has(podPort int32) bool { return podPort >= b.First && podPort < b.First+b.Count }
+// Has reports whether a pod port is one of the block, or can be one.
+func (b Block) Has(podPort int32) bool { return podPort >= b.First && podPort < b.First+b.Most }
 
 // Index returns the place of a pod port in its block, from 0.
 func (b Block) Index(podPort int32) int32 { return podPort - b.First }
 
-// PerNamespace is how many slots of the block the Gateways of one namespace may have: a
-// quarter, so that one tenant cannot take all.
-func (b Block) PerNamespace() int { return int(b.Count) / 4 }
+// grown returns the next larger size of the block: half as large again.
+func (b Block) grown(size int32) int32 { return min(size+size/2, b.Most) }
 
 // BlockOf returns the block of a pod port, and whether it has one.
 func BlockOf(podPort int32) (Block, bool) {

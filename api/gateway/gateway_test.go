@@ -47,17 +47,37 @@ func TestBlocks(t *testing.T) {
 	t.Parallel()
 	end := int32(0)
 	for _, b := range gateway.Blocks() {
-		if b.First < end || b.Count < 1 {
+		if b.First < end || b.Count < 1 || b.Most < b.Count {
 			t.Errorf("block %s overlaps the one before", b.Name)
 		}
-		end = b.First + b.Count
-		for port, want := range map[int32]bool{b.First - 1: false, b.First: true, end - 1: true, end: false} {
-			if got, ok := gateway.BlockOf(port); ok != want || want && got != b {
+		end = b.First + b.Most
+		for _, port := range []int32{b.First, end - 1} {
+			if got, ok := gateway.BlockOf(port); !ok || got != b {
 				t.Errorf("port %d: block %v, %t", port, got, ok)
 			}
 		}
-		if got := b.Index(end - 1); got != b.Count-1 {
+		if got := b.Index(end - 1); got != b.Most-1 {
 			t.Errorf("last index of %s: %d", b.Name, got)
+		}
+	}
+}
+
+// TestSize: a block grows by half where slots beyond it are in use, and never beyond its most.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	for index, want := range map[int32]int32{0: 128, 127: 128, 128: 192, 191: 192, 192: 288, 899: 900} {
+		table := gateway.Table{gateway.HTTPS.First: {Namespace: "a"}, gateway.HTTPS.First + index: {Namespace: "b"}, gateway.TCP.First + 500: {Namespace: "c"}}
+		if got := table.Size(gateway.HTTPS); got != want || table.PerNamespace(gateway.HTTPS) != int(want)/4 {
+			t.Errorf("with slot %d: %d, of a namespace %d; want %d", index, got, table.PerNamespace(gateway.HTTPS), want)
+		}
+	}
+}
+
+func TestNoBlock(t *testing.T) {
+	t.Parallel()
+	for _, port := range []int32{0, 80, 8080, gateway.HTTP.First - 1, gateway.UDP.First + gateway.UDP.Most} {
+		if b, ok := gateway.BlockOf(port); ok {
+			t.Errorf("port %d: block %v", port, b)
 		}
 	}
 }
@@ -284,13 +304,13 @@ func TestJudge(t *testing.T) {
 // rest are free soon; those that a port has moved from are in use.
 func TestFull(t *testing.T) {
 	t.Parallel()
-	table := gateway.Table{}
+	table, share := gateway.Table{}, gateway.Table{}.PerNamespace(gateway.HTTPS)
 	give := func(from, n int, s gateway.Slot) {
 		for i := range n {
 			table[gateway.HTTPS.First+int32(from+i)] = s
 		}
 	}
-	give(0, gateway.HTTPS.PerNamespace()-1, gateway.Slot{Namespace: "a"})
+	give(0, share-1, gateway.Slot{Namespace: "a"})
 	if table.Full(gateway.HTTPS, "a") || table.Full(gateway.HTTPS, "b") {
 		t.Error("full before")
 	}
@@ -304,8 +324,12 @@ func TestFull(t *testing.T) {
 		t.Error("the share is not that of the tenant in the block")
 	}
 	for i, tenant := range []string{"d", "e", "f", "g"} {
-		give(i*gateway.HTTPS.PerNamespace(), gateway.HTTPS.PerNamespace(), gateway.Slot{Namespace: tenant})
+		give(i*share, share, gateway.Slot{Namespace: tenant})
 	}
+	if table.Full(gateway.HTTPS, "b") {
+		t.Error("the block does not grow")
+	}
+	give(0, int(gateway.HTTPS.Most), gateway.Slot{Namespace: "d"})
 	if !table.Full(gateway.HTTPS, "b") {
 		t.Error("all are in use, and one is left")
 	}

@@ -146,8 +146,25 @@ func (t Table) Moved(g *gatewayv1.Gateway) map[Port]int32 {
 	return found
 }
 
-// Full reports whether no slot of a block is left for a tenant: all are in use, or the tenant has its
-// share. Those that rest are not: they are free within a minute.
+// Size returns how many ports of a block the routers have: those of the start, and half as many again
+// as often as slots beyond them are in use. The larger sizes are few, because HAProxy binds ports only
+// when it starts: each is a reload.
+func (t Table) Size(b Block) int32 {
+	size := b.Count
+	for podPort := range t {
+		for b.Has(podPort) && b.Index(podPort) >= size {
+			size = b.grown(size)
+		}
+	}
+	return size
+}
+
+// PerNamespace is how many slots of a block the Gateways of one namespace may have: a
+// quarter, so that one tenant cannot take all, nor have the block grow.
+func (t Table) PerNamespace(b Block) int { return int(t.Size(b)) / 4 }
+
+// Full reports whether no slot of a block is left for a tenant: all that there can be are in use, or
+// the tenant has its share. Those that rest are not: they are free within a minute.
 func (t Table) Full(b Block, tenant string) bool {
 	all, own := 0, 0
 	for podPort, slot := range t {
@@ -159,7 +176,7 @@ func (t Table) Full(b Block, tenant string) bool {
 			own++
 		}
 	}
-	return all >= int(b.Count) || own >= b.PerNamespace()
+	return all >= int(b.Most) || own >= t.PerNamespace(b)
 }
 
 // PortOf returns the port of a Gateway that a pod port is a slot of.

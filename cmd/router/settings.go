@@ -86,7 +86,7 @@ const firstFetch = 10 * time.Second
 func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watcher, lists *revocation.Fetcher) func() settings.Settings {
 	waited := false
 	read := func() (settings.Settings, []api.Finding) {
-		flags := c.flags(t.log, lists.Lists(), w.HasGateways())
+		flags := c.flags(t.log, lists.Lists(), w)
 		flags.CollectorProblem = t.traces.exporter.Problem()
 		s, findings := settings.From(w.IngressController(), flags)
 		return s, slices.Concat(w.Refused(), findings)
@@ -108,13 +108,19 @@ func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watche
 	}
 }
 
-func (c *config) flags(log *slog.Logger, lists settings.Revocations, gateways bool) settings.Flags {
+// ports say which ports HAProxy must have for Gateways.
+type ports interface {
+	HasGateways() bool
+	SlotCount(block gateway.Block) int32
+}
+
+func (c *config) flags(log *slog.Logger, lists settings.Revocations, of ports) settings.Flags {
 	f := c.read(log)
 	slots := func(b gateway.Block) render.Slots {
-		if !gateways {
+		if !of.HasGateways() {
 			return render.Slots{}
 		}
-		return render.Slots{First: int(b.First), Count: int(b.Count)}
+		return render.Slots{First: int(b.First), Count: int(of.SlotCount(b))}
 	}
 	return settings.Flags{
 		HTTPSlots: slots(gateway.HTTP), HTTPSSlots: slots(gateway.HTTPS), FallbackSlots: slots(gateway.Fallback), TLSSlots: slots(gateway.TLS), TCPSlots: slots(gateway.TCP),

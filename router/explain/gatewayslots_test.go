@@ -15,13 +15,14 @@ import (
 func TestUnavailablePorts(t *testing.T) {
 	t.Parallel()
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "fairlead"}}
+	share := gatewayapi.Table{}.PerNamespace(gatewayapi.HTTP)
 	class.Spec.ControllerName = gatewayapi.ControllerName
 	o := NewObjects()
 	o.Add(class)
 	for i, name := range []string{"a", "b"} {
 		g := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "u"}}
 		g.Spec.GatewayClassName = "fairlead"
-		for n := range gatewayapi.HTTP.PerNamespace()*3/4 + i {
+		for n := range share*3/4 + i {
 			g.Spec.Listeners = append(g.Spec.Listeners, gatewayv1.Listener{Name: gatewayv1.SectionName("p" + string(rune('a'+n/26)) + string(rune('a'+n%26))), Port: gatewayv1.PortNumber(1000 + n), Protocol: gatewayv1.HTTPProtocolType})
 		}
 		o.Add(g)
@@ -30,7 +31,7 @@ func TestUnavailablePorts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int{"a": 0, "b": gatewayapi.HTTP.PerNamespace()/2 + 1}
+	want := map[string]int{"a": 0, "b": share/2 + 1}
 	for name, lacking := range want {
 		y, err := s.Why("Gateway", "ns", name)
 		if err != nil {

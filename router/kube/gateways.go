@@ -37,6 +37,27 @@ type gatewaySets struct {
 	// some is true once a Gateway has had a slot.
 	some   atomic.Bool
 	joints joints
+	// sizes are those of the blocks, the largest since this process started: fewer ports would be one
+	// more reload.
+	sizes sizes
+}
+
+// sizes are how many ports the blocks have, by the block's name.
+type sizes struct {
+	mu sync.Mutex
+	of map[string]int32
+}
+
+// grow takes what a table needs, and reports whether that is more than before.
+func (s *sizes) grow(t gatewayapi.Table) (more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range gatewayapi.Blocks() {
+		if size := t.Size(b); size > max(s.of[b.Name], b.Count) {
+			s.of[b.Name], more = size, b != gatewayapi.UDP || more // ports of UDP are opened one by one
+		}
+	}
+	return more
 }
 
 // gatewayRoute is a route of any kind with the entries of its status as the API server has
@@ -63,7 +84,7 @@ func readSlots(m *corev1.ConfigMap) *slotTable {
 }
 
 func newGatewaySets(w *Watcher) *gatewaySets {
-	g := &gatewaySets{joints: joints{versions: map[model.Object]uint64{}, of: map[model.Object]joint{}, marked: map[model.Object]marked{}}}
+	g := &gatewaySets{sizes: sizes{of: map[string]int32{}}, joints: joints{versions: map[model.Object]uint64{}, of: map[model.Object]joint{}, marked: map[model.Object]marked{}}}
 	g.kinds = newArrivals(w.clients.gateway, "/apis/"+gatewayv1.GroupVersion.String())
 	g.classes = newStore(kindClass, whole(func(*gatewayv1.GatewayClass) {}), w.classEvent)
 	g.objects = newStore(gateway.KindGateway, whole(func(*gatewayv1.Gateway) {}), w.gatewayEvent)
@@ -87,7 +108,10 @@ func newGatewaySets(w *Watcher) *gatewaySets {
 	}
 	g.slots = newStore(door.KindSlots, part(readSlots), func(_ model.Object, _, after *slotTable) {
 		w.dirty.Mark(model.Object{Kind: door.KindSlots})
-		if after != nil && len(after.table) > 0 && !g.some.Swap(true) {
+		if after == nil {
+			return
+		}
+		if first, more := len(after.table) > 0 && !g.some.Swap(true), g.sizes.grow(after.table); first || more {
 			w.dirty.MarkAll() // the settings are others now
 		}
 	})
@@ -207,6 +231,14 @@ func (w *Watcher) Grants(namespace string) []*gatewayv1.ReferenceGrant {
 // HasGateways reports whether a Gateway has, or had since this process started, a slot of
 // the router's pod. Then HAProxy must listen on the ports for Gateways.
 func (w *Watcher) HasGateways() bool { return w.gateways.some.Load() }
+
+// SlotCount returns how many ports of a block HAProxy must have.
+func (w *Watcher) SlotCount(b gatewayapi.Block) int32 {
+	s := &w.gateways.sizes
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.of[b.Name], b.Count)
+}
 
 // Slots implements door.Gateways.
 func (w *Watcher) Slots(g *gatewayv1.Gateway) (slots map[gatewayapi.Port]int32) {

@@ -221,7 +221,7 @@ func (e *env) testSlots(t *testing.T, w *Watcher, gw model.Object) {
 		t.Errorf("slots %v", got)
 	}
 	full := gatewayapi.Table{}
-	for i := range int32(gatewayapi.HTTP.PerNamespace()) {
+	for i := range int32(full.PerNamespace(gatewayapi.HTTP)) {
 		full[gatewayapi.HTTP.First+i] = gatewayapi.Slot{Namespace: gw.Namespace, Name: gw.Name, UID: g.UID, Port: 80 + i}
 	}
 	if m, err = e.core.CoreV1().ConfigMaps("shop").Get(t.Context(), m.Name, metav1.GetOptions{}); err != nil {

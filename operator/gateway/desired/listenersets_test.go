@@ -66,7 +66,7 @@ func TestSlotsOfHostileSets(t *testing.T) {
 	t.Parallel()
 	g := named("shop", "web", "1")
 	wanted, tenants := map[gateway.Port]gateway.Block{{Number: 80}: gateway.HTTP}, map[gateway.Port]string{}
-	most := gateway.HTTP.PerNamespace()
+	most := gateway.Table{}.PerNamespace(gateway.HTTP)
 	for port := range int32(most + 5) {
 		p := gateway.HTTP.Port(1000 + port)
 		wanted[p], tenants[p] = gateway.HTTP, "team"

@@ -138,11 +138,12 @@ func rested(s gateway.Slot, now time.Time) bool {
 
 // choose returns the slot for a port: the one that it had, else the lowest that is free.
 // Where the tenant has all that it may have, or nothing is free, one of its own that
-// rests will do: what is late there is late for the same tenant.
+// rests will do: what is late there is late for the same tenant. Where all are taken and the tenant has
+// less than its share, it is the first beyond: the block grows.
 func choose(table gateway.Table, b gateway.Block, mine gateway.Slot, now time.Time) (int32, bool) {
 	free, own := int32(-1), int32(-1)
-	count := 0
-	for p := b.First; p < b.First+b.Count; p++ {
+	count, size := 0, table.Size(b)
+	for p := b.First; p < b.First+size; p++ {
 		s, taken := table[p]
 		if !taken {
 			if free < 0 {
@@ -164,7 +165,10 @@ func choose(table gateway.Table, b gateway.Block, mine gateway.Slot, now time.Ti
 			own = p
 		}
 	}
-	if free >= 0 && count < b.PerNamespace() {
+	if free < 0 && size < b.Most {
+		free = b.First + size
+	}
+	if free >= 0 && count < table.PerNamespace(b) {
 		return free, true
 	}
 	return own, own >= 0

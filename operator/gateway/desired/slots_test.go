@@ -142,15 +142,15 @@ func TestAssign(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	wanted := map[gateway.Port]gateway.Block{{Number: 443}: gateway.HTTPS}
-	table := gateway.Table{}
-	for n := range int32(gateway.HTTPS.PerNamespace()) {
+	table, share := gateway.Table{}, int32(gateway.Table{}.PerNamespace(gateway.HTTPS))
+	for n := range share {
 		table[gateway.HTTPS.First+n] = slot("shop", fmt.Sprint(n), fmt.Sprint(n), 443, time.Time{})
 	}
 	if _, changed, lacking := desired.Assign(table, named("shop", "web", "x"), wanted, nil, now()); changed || !cmp.Equal(lacking, []gateway.Port{{Number: 443}}) {
 		t.Errorf("a namespace gets more than a quarter: changed %t, lacking %v", changed, lacking)
 	}
 	after, _, lacking := desired.Assign(table, named("blog", "web", "x"), wanted, nil, now())
-	if got := after.Slots(named("blog", "web", "x")); got[gateway.Port{Number: 443}] != gateway.HTTPS.First+int32(gateway.HTTPS.PerNamespace()) || len(lacking) > 0 {
+	if got := after.Slots(named("blog", "web", "x")); got[gateway.Port{Number: 443}] != gateway.HTTPS.First+share || len(lacking) > 0 {
 		t.Errorf("another namespace: %v, lacking %v", got, lacking)
 	}
 	rests := table[21003]
@@ -161,6 +161,19 @@ func TestBounds(t *testing.T) {
 		t.Errorf("its own that rests: %v, lacking %v", got, lacking)
 	}
 	for n := range gateway.HTTPS.Count {
+		table[gateway.HTTPS.First+n] = slot(fmt.Sprint(n%5), "a", "a", 443, time.Time{})
+	}
+	after, _, lacking = desired.Assign(table, named("blog", "web", "x"), wanted, nil, now())
+	if got := after.Slots(named("blog", "web", "x")); got[gateway.Port{Number: 443}] != gateway.HTTPS.First+gateway.HTTPS.Count || len(lacking) > 0 {
+		t.Errorf("where all are taken: %v, lacking %v", got, lacking)
+	}
+	for n := range gateway.HTTPS.Count {
+		table[gateway.HTTPS.First+n] = slot(fmt.Sprint(n%4), "a", "a", 443, time.Time{})
+	}
+	if _, changed, lacking := desired.Assign(table, named("1", "web", "x"), wanted, nil, now()); changed || len(lacking) != 1 {
+		t.Errorf("a namespace that has its share has the block grow: changed %t, lacking %v", changed, lacking)
+	}
+	for n := range gateway.HTTPS.Most {
 		table[gateway.HTTPS.First+n] = slot(fmt.Sprint(n), "a", "a", 443, time.Time{})
 	}
 	if _, changed, lacking := desired.Assign(table, named("blog", "web", "x"), wanted, nil, now()); changed || len(lacking) != 1 {
@@ -190,7 +203,7 @@ func TestRelease(t *testing.T) {
 func TestNoWiderSlot(t *testing.T) {
 	t.Parallel()
 	table := gateway.Table{21000: slot("shop", "web", "1", 443, time.Time{})}
-	for n := range gateway.TLS.Count {
+	for n := range gateway.TLS.Most {
 		table[gateway.TLS.First+n] = slot(fmt.Sprint(n), "a", "a", 443, time.Time{})
 	}
 	after, changed, lacking := desired.Assign(table, named("shop", "web", "1"), map[gateway.Port]gateway.Block{{Number: 443}: gateway.TLS}, nil, now())
