@@ -512,7 +512,8 @@ func (g gatewayTest) testListeners(t *testing.T) {
 	// A port that no slot is left for: one namespace has a quarter of the block.
 	var many strings.Builder
 	many.WriteString("  listeners:\n")
-	for port := range gateway.HTTP.PerNamespace() {
+	share := gateway.Table{}.PerNamespace(gateway.HTTP)
+	for port := range share {
 		fmt.Fprintf(&many, "  - {name: p%d, port: %d, protocol: HTTP}\n", port, 1000+port)
 	}
 	g.apply(t, "many", many.String())

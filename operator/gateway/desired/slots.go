@@ -141,17 +141,11 @@ func rested(s gateway.Slot, now time.Time) bool {
 // rests will do: what is late there is late for the same tenant. Where all are taken and the tenant has
 // less than its share, it is the first beyond: the block grows.
 func choose(table gateway.Table, b gateway.Block, mine gateway.Slot, now time.Time) (int32, bool) {
-	free, own := int32(-1), int32(-1)
-	count, size := 0, table.Size(b)
-	for p := b.First; p < b.First+size; p++ {
+	free, own := lowest(table, b), int32(-1)
+	count := 0
+	for p := b.First; b.Has(p); p++ {
 		s, taken := table[p]
-		if !taken {
-			if free < 0 {
-				free = p
-			}
-			continue
-		}
-		if s.Tenant() != mine.Tenant() {
+		if !taken || s.Tenant() != mine.Tenant() {
 			continue
 		}
 		count++
@@ -165,13 +159,21 @@ func choose(table gateway.Table, b gateway.Block, mine gateway.Slot, now time.Ti
 			own = p
 		}
 	}
-	if free < 0 && size < b.Most {
-		free = b.First + size
-	}
 	if free >= 0 && count < table.PerNamespace(b) {
 		return free, true
 	}
 	return own, own >= 0
+}
+
+// lowest returns the lowest slot of a block that is free, the first beyond its size where all are
+// taken; -1 if it can have no more.
+func lowest(table gateway.Table, b gateway.Block) int32 {
+	for p := b.First; b.Has(p); p++ {
+		if _, taken := table[p]; !taken {
+			return p
+		}
+	}
+	return -1
 }
 
 // leastLinger is after which time a tenant that has no other slot gets one that a port of its own
