@@ -38,12 +38,13 @@ func (b *bench) againstProgram(ctx context.Context) error {
 	if err := b.leadNone(ctx); err != nil {
 		return err
 	}
-	shares, starts := map[string][]float64{}, make([][]float64, 2)
+	shares, starts, changes := map[string][]float64{}, make([][]float64, 2), map[string][]pair{}
 	for start := range b.starts {
-		if err := b.againstOnce(ctx, start, shares, starts); err != nil {
+		if err := b.againstOnce(ctx, start, shares, starts, changes); err != nil {
 			return err
 		}
 	}
+	b.requireChanges(changes)
 	this, other := median(starts[0]), median(starts[1])
 	b.report.Require("cold start to ready, against the other router", this/other, "", report.AtMost(slow), fmt.Sprintf("%.2f s against %.2f, of %.3g and %.3g", this, other, starts[0], starts[1]))
 	for _, c := range b.againstRivals() {
@@ -71,9 +72,9 @@ func (b *bench) againstRivals() []rival {
 }
 
 // againstOnce starts both routers and compares what they serve. Where the memory of a HAProxy
-// lies is decided by its start, so that one start of each says little about requests. Memory and
-// changes are measured with the first ones.
-func (b *bench) againstOnce(ctx context.Context, start int, shares map[string][]float64, starts [][]float64) error {
+// lies is decided by its start, so that one start of each says little about requests and changes. Memory
+// is measured with the first ones.
+func (b *bench) againstOnce(ctx context.Context, start int, shares map[string][]float64, starts [][]float64, changes map[string][]pair) error {
 	sides := make([]*side, 2)
 	for n := range sides {
 		i := (n + start) % len(sides)
@@ -109,10 +110,7 @@ func (b *bench) againstOnce(ctx context.Context, start int, shares map[string][]
 		b.progress("%s: %.3f, %s", c.name, share, text)
 		shares[c.name] = append(shares[c.name], share)
 	}
-	if start > 0 {
-		return nil
-	}
-	return b.compareChanges(ctx, this, other)
+	return b.compareChanges(ctx, changes, this, other)
 }
 
 func residentOf(s *side) (router, proxy float64) {
@@ -120,21 +118,28 @@ func residentOf(s *side) (router, proxy float64) {
 	return report.Megabytes(r.Memory), report.Megabytes(p.Memory)
 }
 
+// pair is what one start of both shows of a kind of change: the medians, in ms.
+type pair struct{ this, other float64 }
+
+// changeNames are the kinds of changes that are compared, in the order of the report.
+func changeNames() []string {
+	return []string{"route add", "endpoint change", "weight change", "path change"}
+}
+
 // compareChanges measures how long changes take to show, in turns.
-func (b *bench) compareChanges(ctx context.Context, sides ...*side) error {
-	names := []string{"route add", "endpoint change", "weight change", "path change"}
+func (b *bench) compareChanges(ctx context.Context, changes map[string][]pair, sides ...*side) error {
 	seen := map[string][][]float64{}
-	for _, name := range names {
+	for _, name := range changeNames() {
 		seen[name] = make([][]float64, len(sides))
 	}
-	for round := range b.rounds {
+	for round := range max(b.rounds/b.starts, 1) {
 		for n := range sides {
 			i := (n + round) % len(sides) // the second one of a round has it easier
 			s := sides[i]
 			if err := s.router.Signal(syscall.SIGCONT); err != nil {
 				return err
 			}
-			err := b.changesOf(ctx, s, fmt.Sprintf("r%ds%d-", round, i), func(name string, d time.Duration) {
+			err := b.changesOf(ctx, s, fmt.Sprintf("t%dr%ds%d-", len(changes[changeNames()[0]]), round, i), func(name string, d time.Duration) {
 				if all := seen[name]; all != nil {
 					all[i] = append(all[i], report.Milliseconds(d))
 				}
@@ -144,11 +149,23 @@ func (b *bench) compareChanges(ctx context.Context, sides ...*side) error {
 			}
 		}
 	}
-	for _, name := range names {
-		this, other := median(seen[name][0]), median(seen[name][1])
-		b.report.Require(name+", p50, against the other router", this/other, "", report.AtMost(slow), fmt.Sprintf("%.2f ms against %.2f, of %d each", this, other, len(seen[name][0])))
+	for _, name := range changeNames() {
+		changes[name] = append(changes[name], pair{median(seen[name][0]), median(seen[name][1])})
 	}
 	return nil
+}
+
+// requireChanges reports what all starts show together.
+func (b *bench) requireChanges(changes map[string][]pair) {
+	for _, name := range changeNames() {
+		var ratios []float64
+		var texts []string
+		for _, p := range changes[name] {
+			ratios = append(ratios, p.this/p.other)
+			texts = append(texts, fmt.Sprintf("%.2f ms against %.2f", p.this, p.other))
+		}
+		b.report.Require(name+", p50, against the other router", median(ratios), "", report.AtMost(slow), "of so many starts of both: "+strings.Join(texts, ", "))
+	}
 }
 
 // changesOf measures changes that one router shows, to routes of its own.
