@@ -108,19 +108,13 @@ func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watche
 	}
 }
 
-// ports say which ports HAProxy must have for Gateways.
-type ports interface {
-	HasGateways() bool
-	SlotCount(block gateway.Block) int32
-}
-
-func (c *config) flags(log *slog.Logger, lists settings.Revocations, of ports) settings.Flags {
+func (c *config) flags(log *slog.Logger, lists settings.Revocations, w *kube.Watcher) settings.Flags {
 	f := c.read(log)
 	slots := func(b gateway.Block) render.Slots {
-		if !of.HasGateways() {
+		if !w.HasGateways() {
 			return render.Slots{}
 		}
-		return render.Slots{First: int(b.First), Count: int(of.SlotCount(b))}
+		return render.Slots{First: int(b.First), Count: int(w.SlotCount(b))}
 	}
 	return settings.Flags{
 		HTTPSlots: slots(gateway.HTTP), HTTPSSlots: slots(gateway.HTTPS), FallbackSlots: slots(gateway.Fallback), TLSSlots: slots(gateway.TLS), TCPSlots: slots(gateway.TCP),

@@ -53,8 +53,8 @@ func (s *sizes) grow(t gatewayapi.Table) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range gatewayapi.Blocks() {
-		if size := t.Size(b); size > max(s.of[b.Name], b.Count) {
-			s.of[b.Name], more = size, b != gatewayapi.UDP || more // ports of UDP are opened one by one
+		if size := t.Size(b); size > max(s.of[b.Name], b.Count) && b != gatewayapi.UDP { // its ports are opened one by one
+			s.of[b.Name], more = size, true
 		}
 	}
 	return more

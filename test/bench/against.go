@@ -57,7 +57,7 @@ func (b *bench) againstProgram(ctx context.Context) error {
 	return nil
 }
 
-// leadNone keeps both routers from writing status: only one of them would, and be slower.
+// leadNone keeps both routers from writing status: that is work of one side alone.
 func (b *bench) leadNone(ctx context.Context) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: api.OperandNamespace, Name: "router-default-status"}}
 	document := fmt.Sprintf(`{"spec": {"holderIdentity": "bench", "leaseDurationSeconds": %d}}`, int((24 * time.Hour).Seconds()))

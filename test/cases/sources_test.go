@@ -2,6 +2,7 @@ package cases
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"encoding/csv"
 	"errors"
@@ -204,7 +205,11 @@ func TestConnectionsToPodsAreReused(t *testing.T) {
 		const clients, requests = 20, 100
 		var asking sync.WaitGroup
 		for range clients {
-			asking.Go(func() { b.askOften("127.0.0.5", requests) })
+			asking.Go(func() {
+				if err := b.askOften("127.0.0.5", requests); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		asking.Wait()
 		if n := b.connects(t) - before; n > 5*clients {
@@ -214,28 +219,22 @@ func TestConnectionsToPodsAreReused(t *testing.T) {
 }
 
 // askOften sends plain requests over one connection.
-func (b *bed) askOften(source string, requests int) {
-	b.t.Helper()
-	c, err := b.dialFrom(source, b.http)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(clientTimeout))
-	answers := bufio.NewReader(c)
+func (b *bed) askOften(source string, requests int) error {
+	client := &http.Client{Timeout: clientTimeout, Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return b.dialFrom(source, b.http) },
+	}}
+	defer client.CloseIdleConnections()
 	for range requests {
-		if _, err := fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: plain.set.test\r\n\r\n"); err != nil {
-			b.t.Fatal(err)
-		}
-		r, err := http.ReadResponse(answers, nil)
+		r, err := client.Get("http://plain.set.test/")
 		if err != nil {
-			b.t.Fatal(err)
+			return err
 		}
 		_, err = io.Copy(io.Discard, r.Body)
 		if err = errors.Join(err, r.Body.Close()); err != nil {
-			b.t.Fatal(err)
+			return err
 		}
 	}
+	return nil
 }
 
 // connects returns how many connections to pods of the plain Route there were.

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/haproxytech/client-native/v5/runtime"
+	"github.com/haproxytech/client-native/v5/runtime/options"
 
 	"github.com/fairlead/fairlead/test/wait"
 )
@@ -80,19 +81,16 @@ func (r *Rig) StartRouterAt(program string, ports Ports, name string, args ...st
 
 // HAProxy asks the router's HAProxy a question of its runtime interface.
 func (o *Router) HAProxy(question string) (string, error) {
-	c, err := net.Dial("unix", filepath.Join(o.WorkDir, "run", "admin.sock"))
+	var socket runtime.SingleRuntime
+	err := socket.Init(filepath.Join(o.WorkDir, "run", "admin.sock"), 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true})
 	if err != nil {
 		return "", fmt.Errorf("ask HAProxy: %w", err)
 	}
-	defer c.Close()
-	if _, err := fmt.Fprintln(c, question); err != nil {
-		return "", fmt.Errorf("ask HAProxy: %w", err)
-	}
-	answer, err := io.ReadAll(c)
+	answer, err := socket.ExecuteWithResponse(question)
 	if err != nil {
 		return "", fmt.Errorf("ask HAProxy: %w", err)
 	}
-	return string(answer), nil
+	return answer, nil
 }
 
 // WaitReady waits until the router says that it serves every route.
