@@ -24,6 +24,8 @@ local function answeredBy(txn, status)
   end
   if has("waf_blocks") then
     return "firewall" -- which is the last one
+  elseif (txn:get_var("txn.fl.count") or "ok") ~= "ok" then
+    return "limits" -- that the agent counts, some of them after authentication
   elseif has("identified") then
     return "limits" -- which come after authentication
   elseif status < 400 then

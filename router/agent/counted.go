@@ -52,24 +52,31 @@ func (e *Engine) join(r *snapshot.Replicas) {
 	e.member.Set(c)
 }
 
-// addCounted checks limits over all replicas.
-func (p *policy) addCounted(s *snapshot.Policy) error {
-	if len(s.Counted) > snapshot.MaxCounted {
+// countsBy are the keys of limits over all replicas. Who a client is, only policies that
+// authenticate know; others count by its address.
+func countsBy() []string {
+	return []string{"Address", "Header", "Cookie", "Query", "Host", "None", byConsumer, byClaim}
+}
+
+const byConsumer, byClaim = "Consumer", "Claim"
+
+// checkCounted checks limits over all replicas.
+func checkCounted(limits []snapshot.Counted) error {
+	if len(limits) > snapshot.MaxCounted {
 		return fmt.Errorf("more than %d limits", snapshot.MaxCounted)
 	}
-	for i := range s.Counted {
-		c := &s.Counted[i]
+	for i := range limits {
+		c := &limits[i]
 		if err := limitOf(c).Check(); err != nil || c.ID == "" {
 			return fmt.Errorf("limit %q cannot be counted", c.Title)
 		}
 		if c.Status != tooMany && c.Status != unavailable {
 			return fmt.Errorf("limit %q has the status %d", c.Title, c.Status)
 		}
-		if !slices.Contains([]string{"Address", "Header", "Cookie", "Query", "Host", "None"}, c.By) {
+		if !slices.Contains(countsBy(), c.By) {
 			return fmt.Errorf("limit %q counts by %q", c.Title, c.By)
 		}
 	}
-	p.counted = s.Counted
 	return nil
 }
 
@@ -90,14 +97,40 @@ func (e *Engine) count(ctx context.Context, r *spop.Request, out *spop.Reply) {
 		refuseCount(out, unavailable, time.Second)
 		return
 	}
+	t := e.take(ctx, p.namespace, p.counted, q, nil)
+	setHeaders(out, "cset", t.headers)
+	if t.status != allowed {
+		refuseCount(out, t.status, t.wait)
+		return
+	}
+	out.SetString(spop.ScopeTransaction, "count", "ok")
+}
+
+// tally is what limits over all replicas say about a request.
+type tally struct {
+	// status is 200 if it is within all of them.
+	status int
+	// wait is for how long it is not, and title the name of the limit that it exceeds.
+	wait  time.Duration
+	title string
+	// headers say so to the client.
+	headers []Header
+}
+
+// take counts a request. Without anything that counts, none is within a limit. The identity
+// is nil where it is not known.
+func (e *Engine) take(ctx context.Context, namespace string, limits []snapshot.Counted, q *Question, id *identity) tally {
+	if e.member == nil {
+		return tally{status: unavailable, wait: time.Second}
+	}
 	var told *snapshot.Counted
 	var wait time.Duration
-	for i := range p.counted {
-		c := &p.counted[i]
+	for i := range limits {
+		c := &limits[i]
 		if slices.ContainsFunc(c.Exempt, func(n netip.Prefix) bool { return n.Contains(q.Client) }) {
 			continue
 		}
-		v := e.member.Take(ctx, share.Key{Namespace: p.namespace, Name: c.ID + "/" + countKey(c, q)}, limitOf(c))
+		v := e.member.Take(ctx, share.Key{Namespace: namespace, Name: c.ID + "/" + countKey(c, q, id)}, limitOf(c))
 		switch {
 		case v.Admitted:
 			told = cmp.Or(told, c)
@@ -108,19 +141,45 @@ func (e *Engine) count(ctx context.Context, r *spop.Request, out *spop.Reply) {
 			}
 			continue
 		}
-		status := unavailable // what cannot be counted is no client's fault
-		if v.Reason == share.Over {
-			status = c.Status
-			tellLimit(out, c, max(v.Wait, time.Second))
+		if v.Reason != share.Over { // what cannot be counted is no client's fault
+			return tally{status: unavailable, wait: v.Wait, title: c.Title}
 		}
-		refuseCount(out, status, v.Wait)
-		return
+		return tally{status: c.Status, wait: v.Wait, title: c.Title, headers: limitHeaders(c, max(v.Wait, time.Second))}
 	}
-	if told != nil {
-		tellLimit(out, told, wait)
+	if told == nil {
+		return tally{status: allowed}
 	}
-	out.SetString(spop.ScopeTransaction, "count", "ok")
+	return tally{status: allowed, headers: limitHeaders(told, wait)}
 }
+
+// within counts a request that the policy lets on by who the client is. If not ok, the answer
+// refuses it, and still sets the cookies of a session that the request has renewed.
+func (p *policy) within(ctx context.Context, e *Engine, q *Question, id *identity, a *Answer) (refused Answer, ok bool) {
+	if len(p.limits) == 0 {
+		return Answer{}, true
+	}
+	at := *q
+	if at.Client = q.Client.Unmap(); !at.Client.IsValid() {
+		return refuse(unavailable, groupLimits, "no address"), false
+	}
+	id.consumer = a.Consumer
+	t := e.take(ctx, p.namespace, p.limits, &at, id)
+	a.Limits = t.headers
+	if t.status == allowed {
+		return Answer{}, true
+	}
+	refused = Answer{Status: t.status, Reason: "limit " + t.title, group: groupLimits, from: fromAgent, Consumer: a.Consumer, Limits: t.headers, Body: tooManyText}
+	refused.Client = []Header{{"Retry-After", strconv.FormatInt(wholeSeconds(t.wait), 10)}}
+	for _, h := range slices.Concat(a.Client, a.Success) {
+		if strings.EqualFold(h.Name, "Set-Cookie") {
+			refused.Client = append(refused.Client, h)
+		}
+	}
+	return refused, false
+}
+
+// groupLimits is the group of verdicts by limits, and tooManyText what clients read then.
+const groupLimits, tooManyText = "limits", "Too many requests.\n"
 
 // refuseCount refuses a request for so long.
 func refuseCount(out *spop.Reply, status int, wait time.Duration) {
@@ -131,10 +190,9 @@ func refuseCount(out *spop.Reply, status int, wait time.Duration) {
 // wholeSeconds rounds up, to one at least.
 func wholeSeconds(d time.Duration) int64 { return max(int64((d+time.Second-1)/time.Second), 1) }
 
-// tellLimit sets the headers about a limit. How many requests are left is known to no
+// limitHeaders are those about a limit. How many requests are left is known to no
 // replica, so only a refusal says it: none.
-func tellLimit(out *spop.Reply, c *snapshot.Counted, wait time.Duration) {
-	var list []Header
+func limitHeaders(c *snapshot.Counted, wait time.Duration) (list []Header) {
 	burst := strconv.FormatInt(c.Burst, 10)
 	switch c.Headers {
 	case "Draft":
@@ -149,14 +207,18 @@ func tellLimit(out *spop.Reply, c *snapshot.Counted, wait time.Duration) {
 			list = append(list, Header{"X-RateLimit-Remaining", "0"}, Header{"X-RateLimit-Reset", strconv.FormatInt(wholeSeconds(wait), 10)})
 		}
 	}
-	setHeaders(out, "cset", list)
+	return list
 }
 
 // countKey is what a request has in common with those that are counted together. Where it
 // lacks that, it is the client's address.
-func countKey(c *snapshot.Counted, q *Question) string {
+func countKey(c *snapshot.Counted, q *Question, id *identity) string {
 	value := ""
 	switch c.By {
+	case byConsumer, byClaim:
+		if id != nil {
+			value = identityOf(c.Name, id.consumer, id.claims)
+		}
 	case "None":
 		return "="
 	case "Host":

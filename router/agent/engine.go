@@ -20,7 +20,6 @@ import (
 	"github.com/fairlead/fairlead/router/agent/session"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/share/peers"
-	"github.com/fairlead/fairlead/router/spop"
 )
 
 // Options of an Engine.
@@ -192,8 +191,8 @@ type policy struct {
 	mirrors []*mirror
 	// identities are what limits of HAProxy count by.
 	identities []snapshot.Identity
-	// counted are limits over all replicas.
-	counted []snapshot.Counted
+	// counted are limits over all replicas, and limits those of the requests that are let on.
+	counted, limits []snapshot.Counted
 	// asks is set if an auth server is asked.
 	asks bool
 	// byPath is set if a rule asks for the path.
@@ -218,7 +217,7 @@ func (e *Engine) compile(s *snapshot.Policy, old *world) *policy {
 	if p := old.policies[s.ID]; p != nil && p.hash == hash && p.err == nil {
 		return p
 	}
-	p := &policy{id: s.ID, hash: hash, namespace: s.Namespace, satisfy: s.Satisfy, listed: s.Listed, rules: s.Authorization, identities: s.Identities}
+	p := &policy{id: s.ID, hash: hash, namespace: s.Namespace, satisfy: s.Satisfy, listed: s.Listed, rules: s.Authorization, identities: s.Identities, limits: s.Limits}
 	p.err = e.fill(p, s)
 	return p
 }
@@ -228,7 +227,11 @@ func (e *Engine) fill(p *policy, s *snapshot.Policy) error {
 		return e.addMirrors(p, s)
 	}
 	if len(s.Counted) > 0 {
-		return p.addCounted(s)
+		p.counted = s.Counted
+		return checkCounted(s.Counted)
+	}
+	if err := checkCounted(s.Limits); err != nil {
+		return err
 	}
 	if s.Satisfy != "" && s.Satisfy != snapshot.All && s.Satisfy != snapshot.Any {
 		return fmt.Errorf("unknown satisfy %q; use one of: All, Any", s.Satisfy)
@@ -330,6 +333,9 @@ func (e *Engine) decide(ctx context.Context, q *Question) Answer {
 	if refused, ok := p.authorize(q, id, a.Consumer); !ok {
 		return refused
 	}
+	if refused, ok := p.within(ctx, e, q, id, &a); !ok {
+		return refused
+	}
 	// What the client sent must not look like what the policy sets.
 	a.Del = append(slices.Clone(a.Del), spellings(q.Headers, p.mapped)...)
 	if p.login != nil {
@@ -339,9 +345,6 @@ func (e *Engine) decide(ctx context.Context, q *Question) Answer {
 		a.TTL = 0
 	}
 	a.Identities = identities(p.identities, a.Consumer, id.claims)
-	if len(a.Consumer) > longestConsumer || !spop.ValidValue(a.Consumer) {
-		a.Consumer = ""
-	}
 	return a
 }
 

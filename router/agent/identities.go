@@ -27,28 +27,50 @@ func identities(list []snapshot.Identity, consumer string, claims jwt.Claims) st
 	}
 	out := make([]byte, 0, len(list)*identityBytes)
 	for _, one := range list {
-		var values []string
-		if one.Claim != "" {
-			values, _ = claims.Values(one.Claim)
-		} else if consumer != "" {
-			values = []string{consumer}
-		}
-		out = append(out, identity64(values)...)
+		out = append(out, identity64(identityValues(one.Claim, consumer, claims))...)
 	}
 	return hex.EncodeToString(out)
 }
 
-// identity64 hashes values, each with its length, so that no value can end in the next one.
+// identityValues are those of a claim, or the consumer where it has no name.
+func identityValues(claim, consumer string, claims jwt.Claims) (values []string) {
+	if claim != "" {
+		values, _ = claims.Values(claim)
+	} else if consumer != "" {
+		values = []string{consumer}
+	}
+	return values
+}
+
+// identityOf is what a client is counted by over all replicas, or nothing where that is not
+// known.
+func identityOf(claim, consumer string, claims jwt.Claims) string {
+	values := identityValues(claim, consumer, claims)
+	if unknownIdentity(values) {
+		return ""
+	}
+	sum := sha256.Sum256(identityText(values))
+	return string(sum[:])
+}
+
+func unknownIdentity(values []string) bool {
+	return len(values) == 0 || len(values) == 1 && values[0] == ""
+}
+
+// identityText has values, each with its length, so that no value can end in the next one.
+func identityText(values []string) (text []byte) {
+	for _, v := range values {
+		text = append(binary.BigEndian.AppendUint64(text, uint64(len(v))), v...)
+	}
+	return text
+}
+
+// identity64 hashes values.
 func identity64(values []string) []byte {
-	if len(values) == 0 || len(values) == 1 && values[0] == "" {
+	if unknownIdentity(values) {
 		return make([]byte, identityBytes)
 	}
-	h := sha256.New()
-	for _, v := range values {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(v))))
-		h.Write([]byte(v))
-	}
-	sum := h.Sum(nil)[:identityBytes]
+	sum := sha256.Sum256(identityText(values))
 	sum[0] |= 1
-	return sum
+	return sum[:identityBytes]
 }

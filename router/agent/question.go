@@ -61,6 +61,8 @@ type Answer struct {
 	// Identities are what limits count the request by: 16 hexadecimal digits for each one of
 	// the policy, zeros where there is none.
 	Identities string
+	// Limits are headers about limits over all replicas by identity, in place of the pod's.
+	Limits []Header
 	// group and from are for metrics.
 	group, from string
 }
@@ -116,7 +118,10 @@ func (a *Answer) variables(r *spop.Reply) bool {
 	if a.Reason != "" {
 		r.SetString(txn, "reason", a.Reason)
 	}
-	if a.Consumer != "" {
+	if !setHeaders(r, "cset", a.Limits) {
+		return false
+	}
+	if a.Consumer != "" && len(a.Consumer) <= longestConsumer && spop.ValidValue(a.Consumer) {
 		r.SetString(txn, "consumer", a.Consumer)
 	}
 	if !a.Allowed() {
@@ -168,6 +173,9 @@ func (a *Answer) refusal(r *spop.Reply) bool {
 	}
 	if !setHeaders(r, "rset", set) || !setHeaders(r, "radd", add) {
 		return false
+	}
+	if a.group == groupLimits {
+		r.SetString(txn, "count", verdict)
 	}
 	if a.Body != "" {
 		r.SetString(txn, "body", a.Body)

@@ -66,6 +66,9 @@ type Input struct {
 	Key string
 	// Identities are what limits count by, for which the policy agent is to answer.
 	Identities []model.LimitKey
+	// Limits are those over all replicas by identity, which the agent counts with what it
+	// lets on.
+	Limits []model.RateLimit
 }
 
 // Result is what a route asks for. Each part may be nil.
@@ -137,6 +140,9 @@ func Compile(in Input) (Result, []Problem) {
 	for _, k := range c.in.Identities {
 		c.out.Identities = append(c.out.Identities, snapshot.Identity{Claim: k.Name})
 	}
+	for i := range c.in.Limits {
+		c.out.Limits = append(c.out.Limits, counted(in.Route, in.Rule, i, &c.in.Limits[i]))
+	}
 	agent, err := c.finish()
 	if err != nil {
 		c.group = groupAuthentication
@@ -146,12 +152,12 @@ func Compile(in Input) (Result, []Problem) {
 	return Result{Agent: agent, Keys: c.keys, Certificate: c.certificate, Until: c.until}, c.problems
 }
 
-// native reports whether HAProxy decides alone: by nothing but a key. It then does so
-// without a policy agent, and on each version.
+// native reports whether HAProxy decides alone: by nothing but a key, and without a limit over
+// all replicas. It then does so without a policy agent, and on each version.
 func (c *compiler) native() bool {
 	p := &c.out
 	c.keys.Demanded = p.Basic == nil && p.External == nil && p.JWT == nil && p.OIDC == nil && len(p.Authorization)+len(p.Listed) == 0
-	return c.keys.Demanded
+	return c.keys.Demanded && len(c.in.Limits) == 0
 }
 
 // The groups that are read here, as fields of spec.
@@ -218,8 +224,13 @@ func (c *compiler) finish() (*model.Agent, error) {
 		named.External = &without
 		owner = c.in.Route.String() + "\x00" + c.in.Rule
 	}
-	if len(named.Counted) > 0 {
+	if len(named.Counted)+len(named.Limits) > 0 {
 		owner = c.in.Route.String() + "\x00" + c.in.Rule
+	}
+	// IDs of limits are the route's, so that the content of two routes may be the same.
+	named.Limits = slices.Clone(named.Limits)
+	for i := range named.Limits {
+		named.Limits[i].ID = ""
 	}
 	if len(named.Mirrors) > 0 {
 		named.Mirrors = slices.Clone(named.Mirrors)

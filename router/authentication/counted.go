@@ -18,16 +18,18 @@ func CompileCounted(route model.Object, rule string, limits []model.RateLimit) (
 	}
 	c := &compiler{in: Input{Route: route, Rule: rule}, out: snapshot.Policy{Namespace: route.Namespace}}
 	for i := range limits {
-		l := &limits[i]
-		counted := snapshot.Counted{
-			Requests: int64(l.Requests), Per: l.Per, Burst: int64(l.Burst), By: string(l.Key.Kind), Name: l.Key.Name, Bits: l.Key.IPv6Prefix,
-			Exempt: l.Exempt, Status: l.Status, Headers: string(l.Headers), Title: l.Name, DryRun: l.DryRun,
-		}
-		counted.ID = countedID(route, rule, i, l)
-		c.out.Counted = append(c.out.Counted, counted)
-		c.methods = append(c.methods, "limit "+l.Name)
+		c.out.Counted = append(c.out.Counted, counted(route, rule, i, &limits[i]))
+		c.methods = append(c.methods, "limit "+limits[i].Name)
 	}
 	return c.finish()
+}
+
+// counted is what the agent has of a limit.
+func counted(route model.Object, rule string, at int, l *model.RateLimit) snapshot.Counted {
+	return snapshot.Counted{
+		ID: countedID(route, rule, at, l), Requests: int64(l.Requests), Per: l.Per, Burst: int64(l.Burst), By: string(l.Key.Kind), Name: l.Key.Name, Bits: l.Key.IPv6Prefix,
+		Exempt: l.Exempt, Status: l.Status, Headers: string(l.Headers), Title: l.Name, DryRun: l.DryRun,
+	}
 }
 
 // countedID is the same on all replicas. It changes with what is counted and how much, so

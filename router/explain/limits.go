@@ -12,7 +12,7 @@ import (
 // they refuse a request depends on those before it.
 func (s *Snapshot) limits(c *model.Claim) []Policy {
 	var out []Policy
-	rates := slices.Concat(c.Backend.Policy().Rates, c.Backend.Policy().Identified, c.Backend.Policy().Shared)
+	rates := slices.Concat(c.Backend.Policy().Rates, c.Backend.Policy().Identified, c.Backend.Policy().Shared, c.Backend.Policy().SharedIdentified)
 	for i := range rates {
 		r := &rates[i]
 		doc := "Each router replica counts by itself."

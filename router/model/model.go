@@ -176,7 +176,7 @@ func (c *Claim) Guard() string {
 
 // KeepsOut reports whether the policy refuses requests of some clients.
 func (p *Policy) KeepsOut() bool {
-	return p.Restricted || len(p.Deny) > 0 || p.Limits != Limits{} || p.Sizes != Sizes{} || p.counted() || len(p.Identified) > 0 || len(p.Shared) > 0 ||
+	return p.Restricted || len(p.Deny) > 0 || p.Limits != Limits{} || p.Sizes != Sizes{} || p.counted() || len(p.Identified) > 0 || len(p.Shared)+len(p.SharedIdentified) > 0 ||
 		p.Agent != nil || p.APIKeys != nil || p.Certificate != nil || p.Firewall.Blocks()
 }
 
@@ -190,9 +190,10 @@ func exemptions(p *Policy) (lists [][]string) {
 }
 
 func sharedTexts(p *Policy) (texts []string) {
-	for i := range p.Shared {
-		r := &p.Shared[i]
-		texts = append(texts, fmt.Sprint(r.String(), sorted(r.Exempt)))
+	for _, limits := range [][]RateLimit{p.Shared, p.SharedIdentified} {
+		for i := range limits {
+			texts = append(texts, fmt.Sprint(limits[i].String(), sorted(limits[i].Exempt)))
+		}
 	}
 	return texts
 }

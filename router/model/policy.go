@@ -36,6 +36,9 @@ type Policy struct {
 	// agent, which does that, has to know; nil with Shared only where it is not asked for.
 	Shared  []RateLimit
 	Counted *Agent
+	// SharedIdentified are rates by identity that all replicas count together, which Agent does
+	// with the requests that it lets on.
+	SharedIdentified []RateLimit
 	// Rewrite replaces the beginning of the path; nil leaves it alone.
 	Rewrite *Rewrite
 	// PodHost is the Host header that pods get; empty for the client's.

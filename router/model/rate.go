@@ -364,4 +364,12 @@ func (p *Policy) countsByBits() bool {
 	return false
 }
 
+// UnidentifiedShared has limits over all replicas by identity count by address where nothing
+// finds out who clients are: with those that come before authentication.
+func (p *Policy) UnidentifiedShared() {
+	if p.Agent == nil {
+		p.Shared, p.SharedIdentified = slices.Concat(p.Shared, p.SharedIdentified), nil
+	}
+}
+
 func (k LimitKey) byBits() bool { return k.Kind == KeyAddress && k.IPv6Prefix != DefaultIPv6Prefix }

@@ -62,7 +62,7 @@ func (p *Policy) flags() string {
 		flag(p.Fault != nil, FlagFault) +
 		flag(p.Mirror != nil, FlagMirror) +
 		flag(p.Bandwidth != Bandwidth{}, FlagBandwidth) +
-		flag(len(p.Shared) > 0, FlagShared) +
+		flag(len(p.Shared) > 0 || len(p.SharedIdentified) > 0 && p.Agent == nil, FlagShared) +
 		flag(p.Firewall != nil, FlagFirewall) +
 		flag(p.Firewall.Blocks(), FlagFirewallBlocks) +
 		certificateFlags(p.Certificate) +

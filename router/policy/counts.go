@@ -97,6 +97,8 @@ func compileCounts(l *v1alpha1.Limits, p *model.Policy) []Problem {
 			})
 		}
 		switch {
+		case rate.Key.Identity() && rate.Shared:
+			p.SharedIdentified = append(slices.Clip(p.SharedIdentified), rate)
 		case rate.Key.Identity():
 			p.Identified = append(slices.Clip(p.Identified), rate)
 		case rate.Shared:
@@ -141,9 +143,6 @@ func readRate(l *v1alpha1.RequestLimit) (rate model.RateLimit, wrong []string, e
 	}
 	if rate.Key, err = readKey(l.Key); err != nil {
 		return rate, nil, err
-	}
-	if rate.Shared && rate.Key.Identity() {
-		return rate, nil, errors.New("keys Consumer and Claim are counted by each replica; scope must be Replica")
 	}
 	for i, item := range l.Exempt {
 		prefix, ok := parsePrefix(string(item))

@@ -52,7 +52,7 @@ func TestRateFields(t *testing.T) {
 		}, "key.name must"},
 		"shared consumer": {func(l *v1alpha1.RequestLimit) {
 			l.Key, l.Scope = &v1alpha1.LimitKey{Type: "Consumer"}, ScopeShared
-		}, "scope must be Replica"},
+		}, ""},
 		"key without":    {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Cookie"} }, "key.name is"},
 		"key with":       {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "None", Name: "a"} }, "key.name is"},
 		"name of a key":  {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Header", Name: "a b"} }, "key.name must"},
@@ -67,7 +67,7 @@ func TestRateFields(t *testing.T) {
 		var p model.Policy
 		problems := compileCounts(&v1alpha1.Limits{Requests: []v1alpha1.RequestLimit{limit}}, &p)
 		switch {
-		case test.want == "" && (len(problems) > 0 || len(p.Rates)+len(p.Identified) != 1):
+		case test.want == "" && (len(problems) > 0 || len(p.Rates)+len(p.Identified)+len(p.SharedIdentified) != 1):
 			t.Errorf("%s: %v, rates %v", name, problems, p.Rates)
 		case test.want != "" && (len(problems) != 1 || !problems[0].Closes || !strings.Contains(problems[0].Message, test.want)):
 			t.Errorf("%s: %v, want %q", name, problems, test.want)

@@ -7,8 +7,9 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// Identities are the keys of the limits that count by identity, in the order of Compile.
-func (s *Spec) Identities() (keys []model.LimitKey) {
+// Identities are the limits that count by identity, in the order of Compile: the keys of
+// those that HAProxy counts by, and those that all replicas count together.
+func (s *Spec) Identities() (keys []model.LimitKey, shared []model.RateLimit) {
 	var p model.Policy
 	for _, l := range s.Sizes {
 		compileCounts(l, &p)
@@ -17,7 +18,7 @@ func (s *Spec) Identities() (keys []model.LimitKey) {
 	for i := range p.Identified {
 		keys = append(keys, p.Identified[i].Key)
 	}
-	return keys
+	return keys, p.SharedIdentified
 }
 
 // Unidentified is a limit by what authentication does not find out, so that requests are

@@ -59,7 +59,7 @@ func FuzzSpec(f *testing.F) {
 		if again := model.RecordField(record, model.FieldPodHost); again != p.PodHost {
 			t.Errorf("%q has %q where %q was written", record, again, p.PodHost)
 		}
-		if n := len(p.Rates) + len(p.Identified) + len(p.Shared); n > model.MaxLimits && len(spec.Limits.Requests) <= model.MaxLimits {
+		if n := len(p.Rates) + len(p.Identified) + len(p.Shared) + len(p.SharedIdentified); n > model.MaxLimits && len(spec.Limits.Requests) <= model.MaxLimits {
 			t.Errorf("%d limits of %d", n, len(spec.Limits.Requests))
 		}
 	})

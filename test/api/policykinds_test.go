@@ -85,7 +85,7 @@ func TestPolicyRules(t *testing.T) {
 		{"key of a token", limit("key: {type: Header, name: \"X|Y~+'\"}"), limit("key: {type: Header, name: a b}"), "name must be a token"},
 		{"consumer", limit("key: {type: Consumer}"), limit("key: {type: Consumer, name: a}"), "name is for Header, Cookie, Query and Claim"},
 		{"claim", limit("key: {type: Claim, name: \"https://a.test/b c\"}"), limit("key: {type: Claim}"), "name is for Header, Cookie, Query and Claim"},
-		{"scope of a claim", limit("scope: Replica, key: {type: Claim, name: a}"), limit("scope: Shared, key: {type: Claim, name: a}"), "scope must be Replica"},
+		{"scope of a claim", limit("scope: Shared, key: {type: Claim, name: a}"), limit("scope: Cluster, key: {type: Claim, name: a}"), "Unsupported value"},
 		{"concurrent consumers", "  limits: {concurrent: {count: 5, key: {type: Host}}}", "  limits: {concurrent: {count: 5, key: {type: Consumer}}}", "keys Consumer and Claim are for requests"},
 		{"concurrent key", "  limits: {concurrent: {count: 5, key: {type: Query, name: q}}}", "  limits: {concurrent: {count: 5, key: {type: None, name: q}}}", "name is for Header, Cookie, Query and Claim"},
 		{"url of a redirect", redirect("url: 'https://a.example.com/x'"), redirect("url: /x, host: a.example.com"), "set url, or one of scheme"},

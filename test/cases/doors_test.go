@@ -317,6 +317,7 @@ func TestClosedDoors(t *testing.T) {
 			t.Parallel()
 			b := &doorsBed{bed: newBed(t, version, newMemory()), doors: closedDoors(t)}
 			if version == "haproxy" {
+				b.countAlone("127.0.75.1")
 				b.startAgent()
 				b.startFirewall()
 			}

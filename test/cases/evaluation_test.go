@@ -59,7 +59,8 @@ func newEvaluation(t *testing.T, k *core, sessions []snapshot.SessionKey, shared
 		}
 		e.claims[c.Backend.Name()] = c
 		if a := c.Backend.Policy().Agent; a != nil {
-			s.Policies = append(s.Policies, readPolicy(t, a))
+			p := readPolicy(t, a)
+			s.Policies = append(append(s.Policies, identityPolicies(p)...), uncountedPolicy(p))
 		}
 	}
 	e.agent = e.agentAt(t, time.Now)
@@ -74,6 +75,23 @@ func readPolicy(t *testing.T, a *model.Agent) (p snapshot.Policy) {
 	}
 	p.ID = a.ID
 	return p
+}
+
+// uncountedPolicy is a policy without what is counted over all replicas, which no agent of an
+// evaluation does.
+func uncountedPolicy(p snapshot.Policy) snapshot.Policy {
+	p.Limits = nil
+	return p
+}
+
+// identityPolicies are such policies that say what requests are counted by, one for each limit.
+func identityPolicies(p snapshot.Policy) (all []snapshot.Policy) {
+	for i := range p.Limits {
+		one := uncountedPolicy(p)
+		one.ID, one.Identities = fmt.Sprint(p.ID, "/", i), []snapshot.Identity{{Claim: p.Limits[i].Name}}
+		all = append(all, one)
+	}
+	return all
 }
 
 // agentAt is an agent with another clock.
@@ -133,7 +151,7 @@ func (e *evaluation) answer(t *testing.T, r *request, sent *sentRequest) verdict
 		return verdict{limit.Status, "limits", "too many requests for limit " + limit.Name}
 	}
 	if p.Counted != nil {
-		if v, refused := e.shared.take(t, readPolicy(t, p.Counted).Counted, r, sent); refused {
+		if v, refused := e.shared.take(t, readPolicy(t, p.Counted).Counted, r, sent, ""); refused {
 			return v
 		}
 	}
@@ -146,6 +164,16 @@ func (e *evaluation) answer(t *testing.T, r *request, sent *sentRequest) verdict
 	if p.Agent != nil {
 		if admitted = e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, p.Agent.ID)); admitted.Status != http.StatusOK {
 			return verdict{admitted.Status, "authentication", admitted.Reason}
+		}
+		if limits := readPolicy(t, p.Agent).Limits; len(limits) > 0 {
+			who := ""
+			for i := range limits {
+				a := e.agent.Decide(context.WithoutCancel(t.Context()), r.question(t, fmt.Sprint(p.Agent.ID, "/", i)))
+				who += a.Identities
+			}
+			if v, refused := e.shared.take(t, limits, r, sent, who); refused {
+				return v
+			}
 		}
 	}
 	if limit, _ = e.limit(c.Backend.Name(), p.Identified, r, admitted.Identities); limit != nil {

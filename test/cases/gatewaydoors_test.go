@@ -34,6 +34,7 @@ func TestGatewayClosedDoors(t *testing.T) {
 			b.slots, b.secureSlots = freeSlots(t), freeSlots(t)
 			b.cluster.slots = map[int32]int32{80: int32(b.slots.First), 8443: int32(b.secureSlots.First)}
 			if version == "haproxy" {
+				b.countAlone("127.0.75.2")
 				b.startAgent()
 				b.startFirewall()
 			}

@@ -128,6 +128,7 @@ func (g *policyDice) groups(percent int) string {
 	add("limits", "{body: {max: 10}}", "{uriBytes: 1024}", "{body: {max: 1Ki}, headerBytes: 4096}",
 		"{requests: [{name: wide, requests: 1000000}]}", "{requests: [{name: wide, requests: 1000000, key: {type: Header, name: X-Kind}}], concurrent: {count: 1000}}",
 		g.fewShared("key: {type: None}"), g.fewShared("key: {type: None}, dryRun: true"), g.fewShared("key: {type: Header, name: X-Kind}"), g.fewShared("exempt: [127.0.0.0/8]"),
+		g.fewShared("key: {type: Consumer}"), g.fewShared("key: {type: Claim, name: sub}"), g.fewShared("key: {type: Consumer}, dryRun: true"),
 		"{requests: [{name: wide, requests: 1000000, scope: Shared}]}",
 		g.few("key: {type: None}"), g.few("key: {type: None}, dryRun: true"), g.few("key: {type: Header, name: X-Kind}"), g.few("exempt: [127.0.0.0/8]"),
 		g.few("key: {type: Consumer}"), g.few("key: {type: Claim, name: sub}"), g.few("key: {type: Consumer}, dryRun: true"))

@@ -35,7 +35,9 @@ type sharedBucket struct {
 // take counts a request by limits, one after the other, as the agent does. A limit that nothing
 // has counted yet is full. What an owner does not count within 5 ms gets 503, which a busy
 // machine may need; then it is not known whether it was counted.
-func (o *sharedOracle) take(t *testing.T, limits []snapshot.Counted, r *request, sent *sentRequest) (verdict, bool) {
+//
+// Who has 16 digits for each limit by identity.
+func (o *sharedOracle) take(t *testing.T, limits []snapshot.Counted, r *request, sent *sentRequest, who string) (verdict, bool) {
 	t.Helper()
 	refused := sent.line.group == "limits"
 	for i := range limits {
@@ -46,6 +48,9 @@ func (o *sharedOracle) take(t *testing.T, limits []snapshot.Counted, r *request,
 		key := l.ID
 		if l.By == "Header" {
 			key += " " + r.kind()
+		}
+		if who != "" {
+			key += " " + who[16*i:][:16]
 		}
 		b := o.buckets[key]
 		if b == nil {
@@ -91,7 +96,7 @@ func TestSharedOracle(t *testing.T) {
 	send := func(after time.Duration, took time.Duration, status int, group string) (int, bool) {
 		at = at.Add(after)
 		x := &sentRequest{began: at, ended: at.Add(took), got: response{status: status}, line: logged{group: group}}
-		v, refused := o.take(t, limits, &request{}, x)
+		v, refused := o.take(t, limits, &request{}, x, "")
 		return v.status, refused
 	}
 	for i, want := range []struct {

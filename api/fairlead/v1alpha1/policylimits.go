@@ -7,8 +7,8 @@ import "k8s.io/apimachinery/pkg/api/resource"
 //
 // +kubebuilder:validation:MinProperties=1
 type Limits struct {
-	// requests are rates. A request must be within all of them. At most 4 of scope Replica
-	// have the keys Consumer and Claim, and at most 4 others.
+	// requests are rates. A request must be within all of them. Of scope Replica, at
+	// most 2 have the keys Consumer and Claim, and at most 4 others.
 	//
 	// +optional
 	// +listType=map
@@ -75,8 +75,6 @@ type LimitKey struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.burst) || self.burst <= 100 * self.requests",message="burst must be from 1 to 100 times requests"
 // +kubebuilder:validation:XValidation:rule="!has(self.burst) || !has(self.per) || !self.per.matches('^[0-9]{1,5}[smh]$') || self.burst * duration(self.per).getSeconds() <= 86400 * self.requests",message="a burst must be earned again within 24h"
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.scope) || self.scope != 'Shared' || !has(self.key) || !(self.key.type in ['Consumer', 'Claim'])",message="keys Consumer and Claim are counted by each replica; scope must be Replica"
 type RequestLimit struct {
 	// name stands in the RateLimit headers of answers.
 	//

@@ -14,9 +14,10 @@ type Counted struct {
 	Requests int64         `json:"requests"`
 	Per      time.Duration `json:"per"`
 	Burst    int64         `json:"burst"`
-	// By is what is counted together: Address, Header, Cookie, Query, Host or None.
+	// By is what is counted together: Address, Header, Cookie, Query, Host, None, Consumer or
+	// Claim.
 	By string `json:"by"`
-	// Name is that of the header, cookie or parameter.
+	// Name is that of the header, cookie, parameter or claim.
 	Name string `json:"name,omitempty"`
 	// Bits of an IPv6 address count.
 	Bits int `json:"bits,omitempty"`

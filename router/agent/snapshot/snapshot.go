@@ -100,6 +100,9 @@ type Policy struct {
 	Mirrors []Mirror `json:"mirrors,omitempty"`
 	// Counted are limits over all replicas. A policy with any decides about nothing else.
 	Counted []Counted `json:"counted,omitempty"`
+	// Limits are limits over all replicas of the requests that the policy lets on, by identity. HAProxy
+	// keeps no verdict of such a policy, because each request is counted.
+	Limits []Counted `json:"limits,omitempty"`
 }
 
 // Identity is a claim, or who the client is where it names none.
@@ -249,7 +252,7 @@ type ClaimHeader struct {
 // request must be asked about, because the verdict depends on something else, or
 // comes with headers for the pod. The router writes it into the Route's record.
 func (p *Policy) Credentials() string {
-	if p.Satisfy == Any || p.OIDC != nil || !p.keepable() || p.Basic == nil && p.JWT == nil && p.External == nil {
+	if len(p.Limits) > 0 || p.Satisfy == Any || p.OIDC != nil || !p.keepable() || p.Basic == nil && p.JWT == nil && p.External == nil {
 		return ""
 	}
 	var authorization, cookies bool

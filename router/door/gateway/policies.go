@@ -153,9 +153,10 @@ func (b *builder) authenticate(p *policies, name string) {
 		return
 	}
 	refs := b.references(p, policy.GroupAuthentication, p.spec.NamedIn)
+	identities, limits := p.spec.Identities()
 	asked, problems := authentication.Compile(authentication.Input{
 		Spec: a, Rules: rules, Listed: p.spec.Listed, Route: b.result.Object, Rule: name, Namespace: refs.Namespace, References: refs,
-		MayAsk: p.mayAsk(p.spec.NamedIn), Key: b.settings.Key, Identities: p.spec.Identities(),
+		MayAsk: p.mayAsk(p.spec.NamedIn), Key: b.settings.Key, Identities: identities, Limits: limits,
 		Now: b.past.Now, // certificates of clients are no Gateway's: closed above
 	})
 	b.result.Pending = b.result.Pending || refs.Pending

@@ -53,6 +53,7 @@ func (p *policies) complete(b *builder, rule model.Policy, l *listener, r *rule,
 	p.withoutLoops(b, &out, l, &r.matches[m])
 	p.bound(b, &out)
 	out.Pages = p.pages(b)
+	out.UnidentifiedShared()
 	counted, err := authentication.CompileCounted(b.result.Object, name, out.Shared)
 	if err != nil { // without it, requests of the record get 503
 		b.find(api.SeverityError, "", api.ReasonPolicyClosed, "limits of scope Shared: "+err.Error(), effectClosed)

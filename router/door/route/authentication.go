@@ -24,10 +24,11 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	if spec.NamedIn == "" { // administrators may ask each
 		mayAsk = b.selection.MayAsk
 	}
+	identities, limits := spec.Identities()
 	asked, problems := authentication.Compile(authentication.Input{
 		Spec: spec.Groups.Authentication, Rules: spec.Groups.Authorization, Listed: spec.Listed,
 		Route: c.Owner, Rule: c.Rule, Host: c.Host, Path: c.Path, Exact: c.Exact, Namespace: r.Namespace, References: r, MayAsk: mayAsk, Key: b.settings.Key,
-		Bundle: b.clientAuthorities, Now: b.past.Now, Identities: spec.Identities(),
+		Bundle: b.clientAuthorities, Now: b.past.Now, Identities: identities, Limits: limits,
 	})
 	b.result.Pending = b.result.Pending || r.Pending
 	b.result.Until = asked.Until

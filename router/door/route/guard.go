@@ -197,7 +197,9 @@ func coversCounts(former, newest *model.Policy) bool {
 		}
 		return true
 	}
-	if !covers(slices.Concat(former.Rates, former.Shared), newest.Rates) || !covers(former.Identified, newest.Identified) || !covers(former.Shared, newest.Shared) {
+	shared := slices.Concat(former.Shared, former.SharedIdentified)
+	if !covers(slices.Concat(former.Rates, former.Shared), newest.Rates) || !covers(slices.Concat(former.Identified, former.SharedIdentified), newest.Identified) ||
+		!covers(shared, slices.Concat(newest.Shared, newest.SharedIdentified)) {
 		return false
 	}
 	for _, n := range newest.Concurrents {
