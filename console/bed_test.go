@@ -84,6 +84,8 @@ type bed struct {
 	root, base string
 	client     *http.Client
 	links      chan string
+	// hidden reports whether a page that links lead to is not shown to the user.
+	hidden func(path string) bool
 	now        atomic.Int64 // seconds since testNow
 }
 

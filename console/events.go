@@ -60,7 +60,7 @@ func (v *visit) events() answer {
 	data := eventsPage{routesPage: routesPage{Query: l.text, Keys: searchKeys(eventList)}, Cluster: v.options.Cluster}
 	all := v.world.findingEvents(v.pages)
 	if data.Cluster {
-		k := v.happened.get(v.r.Context(), v.process)
+		k := v.written()
 		data.Trouble, data.EventAge = problemText(k.err), ageText(k.age)
 		if k.value != nil {
 			all = append(slices.Clip(all), k.value.Items...)

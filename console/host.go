@@ -40,13 +40,14 @@ func (v *visit) host(name string) answer {
 		}
 	})
 	rows = append(rows, v.world.unserved(name)...)
-	if len(rows) == 0 && len(reaches) == 0 {
+	hidden := slices.ContainsFunc(rows, func(r explain.Row) bool { return r.Route.Hidden })
+	if len(reaches) == 0 && !slices.ContainsFunc(rows, func(r explain.Row) bool { return !r.Route.Hidden }) {
 		return missing("No Route has host " + name + ".")
 	}
 	for i := range rows {
 		r := &rows[i].Route
 		served := rows[i].State != explain.RowRefused && rows[i].State != explain.RowNotSelected
-		if served && r.Host == name && r.Created != nil && (data.Since == nil || r.Created.Before(*data.Since)) {
+		if served && !hidden && r.Host == name && r.Created != nil && (data.Since == nil || r.Created.Before(*data.Since)) {
 			data.Owner, data.Since = r.Namespace, r.Created
 		}
 	}

@@ -27,6 +27,10 @@ const (
 // streams counts those to browsers. Nothing waits in a queue for them: each event is the state
 // as it is when it is written.
 type streams struct {
+	// most is how many there may be, and life how long each lasts.
+	most int64
+	life time.Duration
+
 	open, refused, dropped atomic.Int64
 }
 
@@ -41,11 +45,11 @@ type streamState struct {
 // live tells a browser when there is something new, until it goes.
 func (v *visit) live(w http.ResponseWriter) {
 	s := &v.streams
-	if s.open.Add(1) > streamsKept {
+	if s.open.Add(1) > s.most {
 		s.open.Add(-1)
 		s.refused.Add(1)
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, fmt.Sprintf("%d streams are open: close another page of the console", streamsKept), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d streams are open: close another page of the console", s.most), http.StatusServiceUnavailable)
 		return
 	}
 	defer s.open.Add(-1)
@@ -68,7 +72,7 @@ func (v *visit) live(w http.ResponseWriter) {
 func (v *visit) tell(out *stream) error {
 	tick := time.NewTicker(streamLook)
 	defer tick.Stop()
-	end := time.NewTimer(streamLife)
+	end := time.NewTimer(v.streams.life)
 	defer end.Stop()
 	var last streamState
 	sent := time.Time{}
@@ -106,7 +110,10 @@ func (s streamState) differs(o streamState) bool {
 
 // streamState is the state now. It has newer data read if they are due.
 func (v *visit) streamState() (state streamState) {
-	k := v.worlds.get(v.r.Context(), v.process)
+	k := v.readings.worlds.get(v.r.Context(), v.process)
+	if k.err != nil && !v.viewer.all {
+		k.err = errUnread
+	}
 	if state.Problem = problemText(k.err); k.value != nil {
 		state.Generation, state.At = k.value.generation, v.options.Now().Add(-k.age).UnixMilli()
 	}

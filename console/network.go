@@ -97,7 +97,7 @@ func (v *visit) network() answer {
 		return a
 	}
 	a.line = Line{Command: "lb", Flags: []string{"--objects-only"}}
-	k := v.networks.get(v.r.Context(), v.process)
+	k := v.addresses()
 	data.Problem, data.Age = problemText(k.err), ageText(k.age)
 	if k.value != nil {
 		data.Known = true

@@ -65,7 +65,9 @@ func (v *visit) overview() answer {
 	a := answer{name: "overview", title: "Overview", line: Line{Command: "lint"}}
 	if v.options.Cluster {
 		a.line = Line{Command: "status"}
-		data.checks(v.health.get(v.r.Context(), v.process))
+	}
+	if k, shown := v.checks(); shown {
+		data.checks(k)
 	}
 	a.data = data
 	return a

@@ -18,8 +18,10 @@ type visit struct {
 	// parts are those of the path after the name of the page, unescaped.
 	parts  []string
 	values url.Values
+	// kept and world are what the viewer may see.
 	kept   kept[world]
 	world  *world
+	viewer *viewer
 	r      *http.Request
 }
 
@@ -50,6 +52,8 @@ type page struct {
 	Notes     []string
 	NotesMore int
 	Menu      []entry
+	// User is whose request it is, empty for a console of one user.
+	User string
 	Keys      [][2]string
 	Data      any
 }
@@ -78,9 +82,11 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := &visit{pages: p, parts: parts[1:], values: r.URL.Query(), r: r}
-	v.kept = p.worlds.get(r.Context(), p.process)
-	v.world = v.kept.value
+	err := v.narrow()
 	switch {
+	case err != nil:
+		v.world, v.kept.value, v.kept.err = nil, nil, nil
+		v.show(w, parts[0], answer{name: "trouble", title: "Nothing can be shown", status: http.StatusServiceUnavailable, data: problemText(err)})
 	case parts[0] == "state":
 		v.state(w)
 	case parts[0] == "live":
@@ -106,7 +112,7 @@ func (v *visit) answer(name string) answer {
 		return v.network()
 	case name == "events" && n == 0:
 		return v.events()
-	case name == "settings" && n == 0:
+	case name == "settings" && n == 0 && v.viewer.all:
 		return v.settings()
 	case name == "routes" && n == 0:
 		return v.routes()
@@ -124,6 +130,7 @@ func (v *visit) answer(name string) answer {
 	return missing("There is no such page.")
 }
 
+
 // missing is the page for what is not there.
 func missing(text string) answer {
 	return answer{name: "missing", title: "Not found", status: http.StatusNotFound, data: text}
@@ -134,7 +141,10 @@ const notesShown = 20
 
 // show writes a page.
 func (v *visit) show(w http.ResponseWriter, here string, a answer) {
-	p := page{Base: v.base, Title: a.title, Here: here, Menu: menu(), Data: a.data, Problem: problemText(v.kept.err)}
+	p := page{Base: v.base, Title: a.title, Here: here, Menu: menu(), Data: a.data, Problem: problemText(v.kept.err), User: v.viewer.name}
+	if !v.viewer.all {
+		p.Menu = slices.DeleteFunc(p.Menu, func(e entry) bool { return e.Name == "settings" }) // which are of the whole cluster
+	}
 	if v.options.Cluster && (a.name == "addresses" || a.name == "events" || a.name == "overview") {
 		p.Every = int(streamComment / time.Second)
 	}
@@ -144,6 +154,9 @@ func (v *visit) show(w http.ResponseWriter, here string, a answer) {
 	if v.world != nil {
 		p.Generation, p.Age = v.world.generation, ageText(v.kept.age)
 		v.ask(v.world, func(s *explain.Snapshot) { p.Notes = s.Notes() })
+		if v.viewer.cut {
+			p.Notes = append([]string{fmt.Sprintf("your rights were asked about for the first %d namespaces: what others have is not shown", reviewsOfUser)}, p.Notes...)
+		}
 		p.NotesMore = max(0, len(p.Notes)-notesShown)
 		p.Notes = first(p.Notes, notesShown)
 	}
@@ -182,7 +195,10 @@ func (v *visit) state(w http.ResponseWriter) {
 		Streams int64 `json:"streams"`
 		Refused int64 `json:"refused"`
 		Dropped int64 `json:"dropped"`
-	}{v.streamState(), ageText(v.kept.age), v.streams.open.Load(), v.streams.refused.Load(), v.streams.dropped.Load()}
+	}{streamState: v.streamState(), Age: ageText(v.kept.age)}
+	if v.viewer.all {
+		state.Streams, state.Refused, state.Dropped = v.streams.open.Load(), v.streams.refused.Load(), v.streams.dropped.Load()
+	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(state)
 }

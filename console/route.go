@@ -157,6 +157,8 @@ func (d *askPage) explain(v *visit, r *explain.Request) (e *explain.Explanation,
 // verdict is the word for an explanation, as on the terminal.
 func verdict(e *explain.Explanation) string {
 	switch {
+	case e.Route != nil && e.Route.Hidden:
+		return explain.HiddenNamespace
 	case e.Served:
 		return "served"
 	case e.Result.Location != "":

@@ -75,13 +75,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guard.Ser
 // Run serves on a listener until the context ends, and announces the first link.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	s.pages.process = ctx
+	s.guard.login.renew(0)
+	return serve(ctx, l, s)
+}
+
+// serve serves pages on a listener until the context ends.
+func serve(ctx context.Context, l net.Listener, pages http.Handler) error {
 	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		Handler: pages, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	s.guard.login.renew(0)
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
 		return fmt.Errorf("serve the console: %w", err)
 	}
@@ -105,11 +110,11 @@ type pages struct {
 	look    *look
 	// process bounds readings, which outlive the request that they begin with.
 	process context.Context //nolint:containedctx // see above
-	worlds  *keeper[world]
-	health  *keeper[check.Report]
-	// networks and happened are read like health, when their pages are asked for.
-	networks *keeper[Network]
-	happened *keeper[Events]
+	// readings are of all namespaces; views and sights narrow them down to what a user sees.
+	// Without sights there is one user, who sees all that the source reads.
+	readings readings
+	views    views
+	sights   *sights
 
 	streams streams
 
@@ -123,7 +128,8 @@ func newPages(o Options, base string) (*pages, error) {
 		return nil, err
 	}
 	p := &pages{options: o, base: base, look: l, process: context.Background()}
-	p.worlds = &keeper[world]{now: o.Now, fresh: cmp.Or(o.Fresh, freshFor), read: func(ctx context.Context, before *world) (*world, error) {
+	p.streams.most, p.streams.life = streamsKept, streamLife
+	p.readings.worlds = &keeper[world]{now: o.Now, fresh: cmp.Or(o.Fresh, freshFor), read: func(ctx context.Context, before *world) (*world, error) {
 		var former *explain.Snapshot
 		if before != nil {
 			former = before.snapshot
@@ -134,11 +140,11 @@ func newPages(o Options, base string) (*pages, error) {
 		}
 		return newWorld(s, before), nil
 	}}
-	p.health = &keeper[check.Report]{now: o.Now, fresh: healthFresh, read: func(ctx context.Context, _ *check.Report) (*check.Report, error) {
+	p.readings.health = &keeper[check.Report]{now: o.Now, fresh: healthFresh, read: func(ctx context.Context, _ *check.Report) (*check.Report, error) {
 		return o.Source.Health(ctx)
 	}}
-	p.networks = &keeper[Network]{now: o.Now, fresh: freshFor, read: p.readNetwork}
-	p.happened = &keeper[Events]{now: o.Now, fresh: healthFresh, read: p.readEvents}
+	p.readings.networks = &keeper[Network]{now: o.Now, fresh: freshFor, read: p.readNetwork}
+	p.readings.happened = &keeper[Events]{now: o.Now, fresh: healthFresh, read: p.readEvents}
 	return p, nil
 }
 

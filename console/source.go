@@ -39,6 +39,8 @@ type world struct {
 	snapshot *explain.Snapshot
 	// rows are the routes of all kinds, listeners those of Gateways and ListenerSets.
 	rows, listeners []explain.Row
+	// namespaces have anything that is shown.
+	namespaces []string
 	// generation differs between worlds whose snapshots differ.
 	generation int
 	// certs is made when it is asked for, under pages.asking.
@@ -65,7 +67,7 @@ func newWorld(s *explain.Snapshot, before *world) *world {
 	if before != nil && before.snapshot == s {
 		return before
 	}
-	w := &world{snapshot: s, rows: s.Rows(), listeners: s.ListenerRows(), generation: 1}
+	w := &world{snapshot: s, rows: s.Rows(), listeners: s.ListenerRows(), namespaces: s.Namespaces(), generation: 1}
 	if before != nil {
 		w.generation = before.generation + 1
 	}

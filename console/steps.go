@@ -31,7 +31,9 @@ func steps(e *explain.Explanation) []step {
 	}
 	if e.Gateway != "" {
 		out = append(out, step{Name: "Route", Text: cmp.Or(e.GatewayRoute, "no route of the Gateway takes this request")})
-	} else if r := e.Route; r != nil {
+	} else if r := e.Route; r != nil && r.Hidden {
+		out = append(out, step{Name: "Route", Text: "one of a namespace that you may not see"})
+	} else if r != nil {
 		out = append(out, step{Name: "Route", Text: r.Namespace + "/" + r.Name + ": " + claimText(r), Link: []any{"routes", r.Namespace, r.Name}})
 	} else {
 		out = append(out, step{Name: "Route", Text: "no Route decides this request"})

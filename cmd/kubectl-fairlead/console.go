@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead/fairlead/check"
 	"github.com/fairlead/fairlead/check/collect"
 	"github.com/fairlead/fairlead/console"
+	"github.com/fairlead/fairlead/console/cluster"
 	"github.com/fairlead/fairlead/router/explain"
 )
 
@@ -175,4 +176,26 @@ func (s *consoleSource) Health(ctx context.Context) (*check.Report, error) {
 		return nil, err
 	}
 	return check.Judge(snapshot), nil
+}
+
+// Network implements console.Source.
+func (s *consoleSource) Network(ctx context.Context) (*console.Network, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	config, _, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Network(ctx, config)
+}
+
+// Events implements console.Source.
+func (s *consoleSource) Events(ctx context.Context) (*console.Events, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	config, own, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Events(ctx, config, own)
 }

@@ -97,6 +97,9 @@ type RouteInfo struct {
 	Ingress string `json:"ingress,omitempty"`
 	// File is where the manifest stands.
 	File string `json:"file,omitempty"`
+	// Hidden says that it takes the place of routes that the user may not see (Within): it has
+	// no name, and no page.
+	Hidden bool `json:"-"`
 }
 
 // Policy is one setting that is in force for the request.

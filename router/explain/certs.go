@@ -126,7 +126,7 @@ func (s *Snapshot) Certs(a CertArgs) (*Certs, error) {
 		list.Notes = append(list.Notes, "the default certificate, which "+count(hosts, "host")+" get, is not known here")
 	}
 	for _, key := range s.source.keys() {
-		if why := s.source.unreadable[key]; why != "" && (a.Namespace == "" || a.Namespace == key.Namespace) {
+		if why := s.source.unreadable[key]; why != "" && !s.hides(key) && (a.Namespace == "" || a.Namespace == key.Namespace) {
 			list.Notes = append(list.Notes, "the certificate of route "+key.String()+" was not checked: "+why)
 		}
 	}
@@ -139,7 +139,7 @@ func (s *Snapshot) routeCerts(soon time.Duration) (all []Cert, hosts int) {
 	byDefault := map[string]bool{}
 	for _, key := range s.source.keys() {
 		c, own := s.routeCert(key, soon)
-		if c == nil {
+		if c == nil || s.hides(key) {
 			continue
 		}
 		if c.From == fromDefault {
@@ -189,6 +189,10 @@ func (s *Snapshot) routeCert(key model.Object, soon time.Duration) (c *Cert, own
 				c.Problems = append(c.Problems, strings.TrimPrefix(f.Field+": ", ": ")+f.Message)
 			}
 		}
+		return c, own
+	}
+	if s.hidesAt(c.Host) {
+		c.State, c.Problems = certUnknown, append(c.Problems, "routes of a namespace that you may not see have the host, too")
 		return c, own
 	}
 	text, from := s.shown(c.Host)

@@ -24,6 +24,8 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 	}
 	if r.Secure {
 		e.SNI = match.ServerName(r.SNI)
+	}
+	if r.Secure && !s.hidesAt(d.name(r)) && !s.hidesAt(e.SNI) {
 		e.Certificate, e.HTTP2 = s.certificate(d, r), plan.HTTP2(d.Certificate)
 	}
 	c := s.owner(d, r)
@@ -31,10 +33,13 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 		s.explainShared(e, d, r, c)
 		return e
 	}
-	if c != nil {
+	if c != nil && !s.hides(c.Owner) {
 		info := s.info(c.Owner)
 		e.Route = &info
 		e.Findings = s.findingsOf(c.Owner)
+	}
+	if c != nil && s.hides(c.Owner) {
+		return s.concealed(e, d, r, c)
 	}
 	s.answer(e, d, r, c)
 	e.Others = s.others(d, r, c)

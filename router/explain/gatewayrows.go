@@ -46,7 +46,7 @@ func (s *Snapshot) gatewayRouteRows() (rows []Row) {
 		return nil
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Gateways), compareKeys) {
-		if slices.Contains(gateway.RouteKinds(), key.Kind) {
+		if slices.Contains(gateway.RouteKinds(), key.Kind) && !s.hides(key) {
 			rows = append(rows, s.gatewayRouteRow(g, key))
 		}
 	}
@@ -205,7 +205,7 @@ func (s *Snapshot) ListenerRows() (rows []Row) {
 	}
 	attached := g.attached()
 	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Gateways), compareKeys) {
-		if slices.Contains(ListenerKinds(), string(key.Kind)) {
+		if slices.Contains(ListenerKinds(), string(key.Kind)) && !s.hides(key) {
 			rows = append(rows, s.listenerRows(g, key, attached)...)
 		}
 	}

@@ -60,6 +60,8 @@ type Objects struct {
 	converted map[model.Object]bool
 	// overlay is empty but for the sides of Apply.
 	overlay overlay
+	// seen says which namespaces the user may see; nil is for all.
+	seen func(namespace string) bool
 }
 
 // Problem is a finding about a manifest.
@@ -148,6 +150,9 @@ func (o *Objects) Add(object metav1.Object) {
 
 // readable reports whether it is known which objects of a kind a namespace has.
 func (o *Objects) readable(kind, namespace string) bool {
+	if o.seen != nil && !o.seen(namespace) {
+		return false
+	}
 	return !slices.ContainsFunc(o.Gaps, func(g Gap) bool {
 		return g.Kind == kind && g.Name == "" && (namespace == "" || g.Except != namespace) && (g.Namespace == "" || g.Namespace == namespace)
 	})
@@ -161,6 +166,9 @@ func (o *Objects) secretGap(key model.Object) string { return o.gapOf(key, o.Sec
 func (o *Objects) gapOf(key model.Object, known bool) string {
 	if o.Offline && !known && !o.Complete {
 		return "is not among the manifests"
+	}
+	if o.seen != nil && !known && !o.seen(key.Namespace) {
+		return "could not be read: " + notShown
 	}
 	for _, g := range o.Gaps {
 		if model.Kind(g.Kind) == key.Kind && (g.Namespace == "" || g.Namespace == key.Namespace) && (g.Name == "" || g.Name == key.Name) {

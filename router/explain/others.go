@@ -20,13 +20,17 @@ func (s *Snapshot) others(d decision, r *Request, winner *model.Claim) []Other {
 		if winner != nil && key == winner.Owner {
 			continue
 		}
+		if s.hides(key) {
+			out = append(out, Other{Route: hiddenInfo(), Why: notShown})
+			continue
+		}
 		code, why := s.lost(key, d, r, winner)
 		out = append(out, Other{Route: s.info(key), Code: code, Why: why})
 	}
 	slices.SortStableFunc(out, func(a, b Other) int {
 		return cmp.Or(cmp.Compare(len(b.Route.Path), len(a.Route.Path)), cmp.Compare(a.Route.Namespace, b.Route.Namespace), cmp.Compare(a.Route.Name, b.Route.Name))
 	})
-	return out
+	return conceal(out)
 }
 
 // lost says why a route does not decide a request.
@@ -63,6 +67,9 @@ func (s *Snapshot) lost(key model.Object, d decision, r *Request, winner *model.
 				return string(f.Reason), f.Message
 			}
 		}
+	}
+	if s.hides(winner.Owner) {
+		return string(api.ReasonHostAlreadyClaimed), passesOver
 	}
 	return beaten(c, winner)
 }
@@ -128,6 +135,9 @@ func (s *Snapshot) nothingMatches(e *Explanation, r *Request) {
 	}
 	byCode := map[string]Other{}
 	for _, o := range e.Others {
+		if o.Route.Hidden {
+			continue
+		}
 		if _, have := byCode[o.Code]; !have {
 			byCode[o.Code] = o
 		}
@@ -163,7 +173,7 @@ func (s *Snapshot) nearest(host string) string {
 	best, distance := "", 3
 	for _, key := range s.source.keys() {
 		c, served := s.pipeline.Claim(key)
-		if !served || wild(c) {
+		if !served || wild(c) || s.hides(key) {
 			continue
 		}
 		if n := spelling.Distance(c.Host, host, distance); n < distance {

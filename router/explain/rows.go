@@ -78,7 +78,9 @@ func (s *Snapshot) Rows() []Row {
 	keys := s.source.keys()
 	rows := make([]Row, 0, len(keys))
 	for _, key := range keys {
-		rows = append(rows, s.row(key))
+		if !s.hides(key) {
+			rows = append(rows, s.row(key))
+		}
 	}
 	of := s.gatewayRouteRows()
 	if len(of) == 0 {
@@ -109,7 +111,15 @@ func (s *Snapshot) RowsOf(host string) []Row {
 		return cmp.Or(trueFirst(moreSpecific(x, y), moreSpecific(y, x)), compareKeys(a, b))
 	})
 	rows, seen := make([]Row, 0, len(keys)), model.Objects{}
+	hidden := false
 	for _, key := range keys {
+		if s.hides(key) {
+			if !hidden { // one line stands for all
+				rows = append(rows, Row{Kind: string(key.Kind), Route: hiddenInfo(), State: RowNotSelected, Why: notShown})
+			}
+			hidden = true
+			continue
+		}
 		if _, twice := seen[key]; !twice { // a route may have the host and an alias
 			seen[key] = struct{}{}
 			rows = append(rows, s.row(key))

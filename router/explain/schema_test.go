@@ -49,7 +49,7 @@ func fields(b *strings.Builder, indent string, t reflect.Type) {
 		return
 	}
 	for f := range t.Fields() {
-		if !f.IsExported() {
+		if !f.IsExported() || f.Tag.Get("json") == "-" {
 			continue
 		}
 		name := f.Tag.Get("json")

@@ -75,6 +75,9 @@ type Reach struct {
 // Why explains an object. The error says what to ask instead.
 func (s *Snapshot) Why(kind, namespace, name string) (*Why, error) {
 	key := func(kind model.Kind) model.Object { return model.Object{Kind: kind, Namespace: namespace, Name: name} }
+	if s.hidesNamespace(namespace) {
+		return nil, fmt.Errorf("%s %s/%s is not there, or you have no right to list Routes of namespace %s", kind, namespace, name, namespace)
+	}
 	y := &Why{Schema: SchemaWhy, Router: s.options.Router, Notes: slices.Clone(s.notes)}
 	var err error
 	switch strings.ToLower(kind) {
@@ -194,7 +197,7 @@ func (s *Snapshot) oneRoute(key model.Object) WhyRoute {
 		reach := Reach{URL: url, Below: !c.Exact && c.Conditions == nil && c.Termination != model.Passthrough, Served: e.Served, Result: strings.ReplaceAll(e.Result.Text, anyLabel, "*")}
 		if e.Route == nil || e.Route.Namespace != key.Namespace || e.Route.Name != key.Name {
 			reach.Served, reach.Result = false, "goes elsewhere: "+e.Result.Text
-			if e.Route != nil {
+			if e.Route != nil && !e.Route.Hidden {
 				reach.Result = fmt.Sprintf("goes to route %s/%s, which goes first", e.Route.Namespace, e.Route.Name)
 			}
 		}
@@ -226,6 +229,10 @@ func (s *Snapshot) shadows(c *model.Claim) []Other {
 		if !served || key == c.Owner || !overlaps(c, o) {
 			continue
 		}
+		if s.hides(key) {
+			out = append(out, Other{Route: hiddenInfo(), Why: "takes a part of the requests"})
+			continue
+		}
 		where := "takes " + claimText(o.Host, o.Path, false) + " and all below"
 		switch {
 		case o.Expression() != nil:
@@ -245,7 +252,7 @@ func (s *Snapshot) shadows(c *model.Claim) []Other {
 		}
 		out = append(out, Other{Route: s.info(key), Code: code, Why: where})
 	}
-	return out
+	return conceal(out)
 }
 
 // overlaps reports whether o takes requests that would else be c's.

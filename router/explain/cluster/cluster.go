@@ -38,11 +38,14 @@ type reader struct {
 	objects *explain.Objects
 	// own is the namespace to look into if all of them may not be listed.
 	own string
+	// without are kinds that are not read, and whose objects are not known.
+	without []string
 }
 
 // Read reads a cluster. Own is the namespace to look into where not all of them
-// may be listed.
-func Read(ctx context.Context, config *rest.Config, own string) (*explain.Objects, error) {
+// may be listed. Without names kinds of objects that routes name, "Secret" or "ConfigMap", which
+// are not read.
+func Read(ctx context.Context, config *rest.Config, own string, without ...string) (*explain.Objects, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = 50, 100
 	scheme := runtime.NewScheme()
@@ -58,7 +61,7 @@ func Read(ctx context.Context, config *rest.Config, own string) (*explain.Object
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
-	r := &reader{client: c, objects: explain.NewObjects(), own: own}
+	r := &reader{client: c, objects: explain.NewObjects(), own: own, without: without}
 	if err := r.read(ctx); err != nil {
 		return nil, fmt.Errorf("read cluster %s: %w", config.Host, err)
 	}
@@ -195,6 +198,9 @@ func (r *reader) add(list client.ObjectList) error {
 // secrets reads the Secrets that matter: those that routes and Ingresses name,
 // and the routers' default certificates.
 func (r *reader) secrets(ctx context.Context) error {
+	if r.leavesOut("Secret") {
+		return nil
+	}
 	keys := model.Objects{}
 	for k, route := range r.objects.Routes {
 		if t := route.Spec.TLS; t != nil && t.ExternalCertificate != nil {
@@ -255,6 +261,9 @@ func (r *reader) namedSecrets(keys model.Objects) {
 
 // configMaps reads the ConfigMaps with pages of routes, and with authorities.
 func (r *reader) configMaps(ctx context.Context) error {
+	if r.leavesOut("ConfigMap") {
+		return nil
+	}
 	keys := model.Objects{}
 	add := func(namespace, name string) {
 		if name != "" {
@@ -294,6 +303,15 @@ func (r *reader) configMaps(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// leavesOut notes that a kind is not read, if that is so.
+func (r *reader) leavesOut(kind string) bool {
+	left := slices.Contains(r.without, kind)
+	if left {
+		r.objects.Gaps = append(r.objects.Gaps, explain.Gap{Kind: kind, Why: "this program has no right to"})
+	}
+	return left
 }
 
 // gap notes what could not be read.

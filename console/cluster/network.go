@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead/fairlead/console"
@@ -26,14 +27,9 @@ const (
 	established = "Established"
 )
 
-// Network implements console.Source. It reads objects only: the speakers are not asked.
-func (s *consoleSource) Network(ctx context.Context) (*console.Network, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	config, _, err := s.cluster()
-	if err != nil {
-		return nil, err
-	}
+// Network reads which nodes announce which addresses. It reads objects only: the speakers are
+// not asked.
+func Network(ctx context.Context, config *rest.Config) (*console.Network, error) {
 	objects, err := cluster.Read(ctx, config, false)
 	if err != nil {
 		return nil, err
@@ -114,14 +110,9 @@ func addressState(a *console.Address, bgp bool, reason string, statusUnknown boo
 	return console.Announced, ""
 }
 
-// Events implements console.Source.
-func (s *consoleSource) Events(ctx context.Context) (*console.Events, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	config, own, err := s.cluster()
-	if err != nil {
-		return nil, err
-	}
+// Events reads what Fairlead's programs have written: about all namespaces, or about own if the
+// user may not list those of all.
+func Events(ctx context.Context, config *rest.Config, own string) (*console.Events, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register types: %w", err)

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestFlags: without a log-in it serves on loopback only, and with one over TLS only.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ args, want string }{
+		{"--auth=proxy", `unknown --auth "proxy"`},
+		{"", "needs --tls-cert and --tls-key"},
+		{"--tls-cert x", "needs --tls-cert and --tls-key"},
+		{"--auth=none --tls-cert x", "without TLS"},
+		{"--auth=none --base-path fairlead", "is not a path"},
+		{"--auth=none --base-path //evil.test/", "is not a path"},
+		{"--auth=none x", "unknown argument"},
+		{"--auth=none --read-timeout 0s", "less than nothing"},
+		{"--auth=none --kubeconfig testdata/kubeconfig --listen 0.0.0.0:0", "on loopback only"},
+		{"--auth=none --kubeconfig testdata/kubeconfig --listen :0", "on loopback only"},
+		{"--auth=token --kubeconfig testdata/kubeconfig --listen 127.0.0.1:0 --tls-cert /nothing --tls-key /nothing", "read the serving certificate"},
+	} {
+		if err := run(t.Context(), strings.Fields(tt.args)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.args, err, tt.want)
+		}
+	}
+}
