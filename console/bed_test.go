@@ -86,7 +86,7 @@ type bed struct {
 	links      chan string
 	// hidden reports whether a page that links lead to is not shown to the user.
 	hidden func(path string) bool
-	now        atomic.Int64 // seconds since testNow
+	now    atomic.Int64 // seconds since testNow
 }
 
 // newBed starts a console, and logs in unless the test does that itself.

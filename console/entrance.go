@@ -258,4 +258,3 @@ func (e *Entrance) user(r *http.Request) (Identity, error) {
 	}
 	return Identity{}, ErrRefused
 }
-

@@ -54,8 +54,8 @@ type page struct {
 	Menu      []entry
 	// User is whose request it is, empty for a console of one user.
 	User string
-	Keys      [][2]string
-	Data      any
+	Keys [][2]string
+	Data any
 }
 
 // entry is one of the menu.
@@ -129,7 +129,6 @@ func (v *visit) answer(name string) answer {
 	}
 	return missing("There is no such page.")
 }
-
 
 // missing is the page for what is not there.
 func missing(text string) answer {

@@ -45,13 +45,13 @@ const (
 
 // settings are the flags.
 type settings struct {
-	auth, listen, base        string
-	certificate, key          string
-	kubeconfig                string
-	router, domain            string
-	behindRouter              bool
-	readTimeout               time.Duration
-	logs                      logging.Options
+	auth, listen, base string
+	certificate, key   string
+	kubeconfig         string
+	router, domain     string
+	behindRouter       bool
+	readTimeout        time.Duration
+	logs               logging.Options
 }
 
 func parse(args []string) (*settings, error) {

@@ -36,12 +36,7 @@ type Lint struct {
 // Lint returns all findings, of one namespace if that is not empty.
 func (s *Snapshot) Lint(namespace string) *Lint {
 	l := &Lint{Schema: SchemaLint, Router: s.options.Router, Findings: []Finding{}, Notes: slices.Clone(s.notes)}
-	here := func(ns string) bool {
-		if s.objects.seen != nil && (ns == "" || s.hidesNamespace(ns)) {
-			return false // what is of the whole cluster is the administrator's
-		}
-		return namespace == "" || ns == namespace
-	}
+	here := func(ns string) bool { return (namespace == "" || ns == namespace) && s.lints(ns) }
 	for _, p := range s.objects.Problems {
 		f := s.finding(p.Finding)
 		f.File = p.File

@@ -69,7 +69,7 @@ func (s *Snapshot) lost(key model.Object, d decision, r *Request, winner *model.
 		}
 	}
 	if s.hides(winner.Owner) {
-		return string(api.ReasonHostAlreadyClaimed), passesOver
+		return string(api.ReasonHostAlreadyClaimed), goesFirst
 	}
 	return beaten(c, winner)
 }

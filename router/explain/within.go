@@ -23,7 +23,7 @@ const (
 	// notShown is why an object of such a namespace does not decide.
 	notShown = "it is of a namespace that you may not see"
 	// passesOver is why a route does not decide where one of such a namespace does.
-	passesOver = "a route of a namespace that you may not see goes first"
+	goesFirst = "a route of a namespace that you may not see goes first"
 )
 
 // Within returns what a user may know of the snapshot who may see some namespaces only. It is
@@ -81,6 +81,12 @@ func (s *Snapshot) hidesNamespace(namespace string) bool {
 	return s.objects.seen != nil && !s.objects.seen(namespace)
 }
 
+// lints reports whether findings about objects of a namespace are shown. What is of the whole
+// cluster is the administrator's.
+func (s *Snapshot) lints(namespace string) bool {
+	return s.objects.seen == nil || namespace != "" && !s.hidesNamespace(namespace)
+}
+
 // hidesAt reports whether something of such a namespace claims a host, or what covers it.
 func (s *Snapshot) hidesAt(host string) bool {
 	return s.objects.seen != nil && slices.ContainsFunc(s.about(host), s.hides)
@@ -133,27 +139,28 @@ func (s *Snapshot) rivals(seen func(string) bool) map[string]struct{} {
 
 // standInRoutes adds what other namespaces claim of the hosts of routes that are seen.
 func (s *Snapshot) standInRoutes(o *Objects) {
-	hosts := s.rivals(func(n string) bool { return o.seen(n) })
-	names := map[string]string{}
-	done := model.Objects{}
-	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+	hosts := s.rivals(o.seen)
+	rivals := model.Objects{}
+	for host := range hosts {
 		for _, key := range s.byHost[host] {
-			if _, twice := done[key]; twice || o.seen(key.Namespace) || !s.source.selected[key] {
-				continue
+			if !o.seen(key.Namespace) && s.source.selected[key] {
+				rivals[key] = struct{}{}
 			}
-			done[key] = struct{}{}
-			if names[key.Namespace] == "" {
-				names[key.Namespace] = standInNamespace
-				if n := len(names); n > 1 {
-					names[key.Namespace] = fmt.Sprintf("%s_%d", standInNamespace, n)
-				}
-				o.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names[key.Namespace], Labels: s.namespaceLabels(key.Namespace)}})
+		}
+	}
+	names := map[string]string{}
+	for _, key := range slices.SortedFunc(maps.Keys(rivals), compareKeys) {
+		if names[key.Namespace] == "" {
+			names[key.Namespace] = standInNamespace
+			if n := len(names); n > 1 {
+				names[key.Namespace] = fmt.Sprintf("%s_%d", standInNamespace, n)
 			}
-			all, _ := s.pipeline.Claims(key)
-			for _, c := range all {
-				if _, rival := hosts[c.Host]; rival {
-					o.Add(s.standInRoute(c, names[key.Namespace], fmt.Sprintf("route_%d", len(o.Routes)+1)))
-				}
+			o.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names[key.Namespace], Labels: s.namespaceLabels(key.Namespace)}})
+		}
+		all, _ := s.pipeline.Claims(key)
+		for _, c := range all {
+			if _, rival := hosts[c.Host]; rival {
+				o.Add(s.standInRoute(c, names[key.Namespace], fmt.Sprintf("route_%d", len(o.Routes)+1)))
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,25 +18,14 @@ import (
 // them, and the grants that are made to them. Routes of other namespaces at the same listeners
 // have no stand-in.
 func (s *Snapshot) standInGateways(o *Objects) {
-	named := model.Objects{}
-	for key, object := range o.Gateways {
-		for _, ref := range parentsOf(object) {
-			if parent, ok := gateway.Parent(&ref, key.Namespace); ok && !o.seen(parent.Namespace) {
-				named[parent] = struct{}{}
-			}
-		}
-		if set, ok := object.(*gatewayv1.ListenerSet); ok {
-			if parent, ok := gateway.SetGateway(set); ok && !o.seen(parent.Namespace) {
-				named[parent] = struct{}{}
-			}
-		}
+	named := map[model.Object]bool{}
+	for _, object := range o.Gateways {
+		o.hiddenParents(object, named)
 	}
-	for key := range named { // a set that is named brings its Gateway
+	for _, key := range slices.Collect(maps.Keys(named)) {
 		if set, ok := s.objects.Gateways[key].(*gatewayv1.ListenerSet); ok {
 			o.Add(o.standInSet(set))
-			if parent, ok := gateway.SetGateway(set); ok && !o.seen(parent.Namespace) {
-				named[parent] = struct{}{}
-			}
+			o.hiddenParents(set, named) // its Gateway
 		}
 	}
 	for key := range named {
@@ -43,6 +33,26 @@ func (s *Snapshot) standInGateways(o *Objects) {
 			o.Add(o.standInGateway(g))
 		}
 	}
+	s.standInGrants(o)
+}
+
+// hiddenParents notes the Gateways and ListenerSets of namespaces that are not seen which an
+// object names.
+func (o *Objects) hiddenParents(of metav1.Object, named map[model.Object]bool) {
+	note := func(parent model.Object, ok bool) {
+		if ok && !o.seen(parent.Namespace) {
+			named[parent] = true
+		}
+	}
+	for _, ref := range parentsOf(of) {
+		note(gateway.Parent(&ref, of.GetNamespace()))
+	}
+	if set, ok := of.(*gatewayv1.ListenerSet); ok {
+		note(gateway.SetGateway(set))
+	}
+}
+
+func (s *Snapshot) standInGrants(o *Objects) {
 	n := 0
 	for key, object := range s.objects.Gateways {
 		grant, ok := object.(*gatewayv1.ReferenceGrant)
@@ -132,7 +142,7 @@ func (o *Objects) standInGrant(g *gatewayv1.ReferenceGrant) *gatewayv1.Reference
 			out.Spec.From = append(out.Spec.From, from)
 		}
 	}
-	if slices.Equal(out.Spec.From, nil) {
+	if len(out.Spec.From) == 0 {
 		return nil
 	}
 	return out
