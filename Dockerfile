@@ -1,4 +1,4 @@
-# For those who have Docker: docker build --target operator -t fairlead.dev/operator:dev .   (also router, speaker, demo)
+# For those who have Docker: docker build --target operator -t fairlead.dev/operator:dev .   (also console, router, speaker, demo)
 # The project itself builds its images without Docker: make images
 # Name the base images by digest where you publish: --build-arg GOLANG=golang@sha256:... --build-arg DEBIAN=debian@sha256:...
 ARG GOLANG=golang:1.26-bookworm
@@ -30,6 +30,11 @@ COPY --from=haproxy /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/operator /usr/bin/operator
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/operator"]
+
+FROM scratch AS console
+COPY --from=build /out/console /usr/bin/console
+USER 65532:65532
+ENTRYPOINT ["/usr/bin/console"]
 
 # A user other than root holds a capability by the program's file: the speaker
 # NET_RAW, a router on the network of its node NET_BIND_SERVICE.

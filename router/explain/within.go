@@ -27,7 +27,7 @@ const (
 )
 
 // Within returns what a user may know of the snapshot who may see some namespaces only. It is
-// decided anew, from the objects of these namespaces and those that have none. What other
+// decided from the objects of these namespaces and those that have none. What other
 // namespaces claim of the same hosts still counts: by stand-ins, which are made of what
 // decides about claims and have no other text of the objects. So no answer can show what is
 // not there.

@@ -1,6 +1,6 @@
 // Command image builds the project's container images into .tools/images:
 //
-//	go run ./test/image [pause|demo|operator|router|speaker]...
+//	go run ./test/image [pause|demo|operator|console|router|speaker]...
 package main
 
 import (

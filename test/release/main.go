@@ -52,7 +52,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := release{root: root, targets: targets(), images: []string{"operator", "router", "speaker"}, progress: os.Stderr}
+	r := release{root: root, targets: targets(), images: []string{"operator", "console", "router", "speaker"}, progress: os.Stderr}
 	flag.StringVar(&r.version, "version", "", "`version`, such as v1.2.3")
 	flag.StringVar(&r.registry, "registry", "fairlead.dev", "`registry` with path that the images will be in")
 	flag.StringVar(&r.download, "download", "https://github.com/fairlead/fairlead/releases/download", "`URL` below which the files will be, in a folder with the version's name")

@@ -61,6 +61,7 @@ func images() []image {
 		{name: "pause", pkg: "./test/image/pause", user: nobody},
 		{name: "demo", pkg: "./test/demoapp", user: nobody},
 		{name: "operator", pkg: "./cmd/operator", user: nobody},
+		{name: "console", pkg: "./cmd/console", user: nobody},
 		{name: "router", pkg: "./cmd/router", user: nobody, beside: []string{"./cmd/router-firewall"}, haproxy: true, caps: capabilities{permitted: 1 << netBindService}},
 		{name: "speaker", pkg: "./cmd/speaker", beside: []string{"./cmd/speaker-bgp"}, user: nobody, caps: capabilities{permitted: 1 << netRaw, effective: true}},
 	}
