@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/share"
 	"github.com/fairlead/fairlead/router/share/peers"
 	"github.com/fairlead/fairlead/router/spop"
@@ -92,7 +93,7 @@ func (e *Engine) count(ctx context.Context, r *spop.Request, out *spop.Reply) {
 		refuseCount(out, unavailable, time.Second)
 		return
 	}
-	q := &Question{Target: string(r.Arg("path").Text()), Host: string(r.Arg("host").Text()), Client: r.Arg("src").Addr().Unmap(), Headers: headers}
+	q := &Question{Method: string(r.Arg("method").Text()), Target: string(r.Arg("path").Text()), Host: string(r.Arg("host").Text()), Client: r.Arg("src").Addr().Unmap(), Headers: headers}
 	if !q.Client.IsValid() {
 		refuseCount(out, unavailable, time.Second)
 		return
@@ -123,11 +124,13 @@ func (e *Engine) take(ctx context.Context, namespace string, limits []snapshot.C
 	if e.member == nil {
 		return tally{status: unavailable, wait: time.Second}
 	}
+	path, _, _ := strings.Cut(q.Target, "?")
+	path, plain := match.Normal(path)
 	var told *snapshot.Counted
 	var wait time.Duration
 	for i := range limits {
 		c := &limits[i]
-		if slices.ContainsFunc(c.Exempt, func(n netip.Prefix) bool { return n.Contains(q.Client) }) {
+		if !c.Match.Has(q.Method, path, plain) || slices.ContainsFunc(c.Exempt, func(n netip.Prefix) bool { return n.Contains(q.Client) }) {
 			continue
 		}
 		v := e.member.Take(ctx, share.Key{Namespace: namespace, Name: c.ID + "/" + countKey(c, q, id)}, limitOf(c))

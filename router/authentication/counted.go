@@ -26,8 +26,13 @@ func CompileCounted(route model.Object, rule string, limits []model.RateLimit) (
 
 // counted is what the agent has of a limit.
 func counted(route model.Object, rule string, at int, l *model.RateLimit) snapshot.Counted {
+	var match *model.RequestMatch
+	if !l.Match.Any() {
+		match = &l.Match
+	}
 	return snapshot.Counted{
-		ID: countedID(route, rule, at, l), Requests: int64(l.Requests), Per: l.Per, Burst: int64(l.Burst), By: string(l.Key.Kind), Name: l.Key.Name, Bits: l.Key.IPv6Prefix,
+		Match: match,
+		ID:    countedID(route, rule, at, l), Requests: int64(l.Requests), Per: l.Per, Burst: int64(l.Burst), By: string(l.Key.Kind), Name: l.Key.Name, Bits: l.Key.IPv6Prefix,
 		Exempt: l.Exempt, Status: l.Status, Headers: string(l.Headers), Title: l.Name, DryRun: l.DryRun,
 	}
 }
@@ -38,6 +43,7 @@ func countedID(route model.Object, rule string, at int, l *model.RateLimit) stri
 	text := strings.Join([]string{
 		route.String(), rule, strconv.Itoa(at), strconv.Itoa(l.Requests), l.Per.String(), strconv.Itoa(l.Burst),
 		string(l.Key.Kind), l.Key.Name, strconv.Itoa(l.Key.IPv6Prefix), strconv.FormatBool(l.DryRun),
+		l.Match.Record(),
 	}, "\x00")
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:idBytes])

@@ -65,7 +65,7 @@ func (s *Snapshot) Detail(namespace, name string) (*Detail, error) {
 	}
 	d := &Detail{Row: s.row(key), Why: y, PodsKnown: len(s.unknownServices(key)) == 0, Words: words(s.source.routes[key])}
 	if c, served := s.pipeline.Claim(key); served {
-		d.Policies = s.policies(c)
+		d.Policies = s.policies(c, nil)
 		d.Pods = s.pods(key, &c.Backend)
 	}
 	if i := s.source.ingress[key]; i != "" {

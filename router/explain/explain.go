@@ -102,7 +102,7 @@ func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 	}
 	chosen, to := branch(c, r)
 	e.Branch, e.Backend = chosen, to.Name()
-	e.Policies = s.policies(c)
+	e.Policies = s.policies(c, r)
 	e.Endpoints = endpoints(to, r)
 	if p := c.Backend.Policy(); p.Rewrite != nil {
 		e.PodPath = rewritten(p, r.Path)

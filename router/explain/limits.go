@@ -1,16 +1,18 @@
 package explain
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/match"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
 
 // limits lists the limits that count requests, each with where it comes from. Whether
-// they refuse a request depends on those before it.
-func (s *Snapshot) limits(c *model.Claim) []Policy {
+// they refuse a request depends on those before it. The request is nil where none is asked about.
+func (s *Snapshot) limits(c *model.Claim, asked *Request) []Policy {
 	var out []Policy
 	rates := slices.Concat(c.Backend.Policy().Rates, c.Backend.Policy().Identified, c.Backend.Policy().Shared, c.Backend.Policy().SharedIdentified)
 	for i := range rates {
@@ -19,7 +21,7 @@ func (s *Snapshot) limits(c *model.Claim) []Policy {
 		if r.Shared {
 			doc = "All router replicas count together; the policy agent does that."
 		}
-		value := r.String()
+		value := r.String() + isCounted(&r.Match, asked)
 		if len(r.Exempt) > 0 {
 			value += ", not for " + prefixes(r.Exempt)
 		}
@@ -30,9 +32,25 @@ func (s *Snapshot) limits(c *model.Claim) []Policy {
 	}
 	for i := range c.Backend.Policy().Concurrents {
 		source := s.limitSource(c.Owner, func(l *v1alpha1.Limits) bool { return l.Concurrent != nil })
-		out = append(out, Policy{Name: "limit", Value: c.Backend.Policy().Concurrents[i].String(), Source: source, Doc: "Each router replica counts by itself."})
+		l := &c.Backend.Policy().Concurrents[i]
+		out = append(out, Policy{Name: "limit", Value: l.String() + isCounted(&l.Match, asked), Source: source, Doc: "Each router replica counts by itself."})
 	}
 	return out
+}
+
+// isCounted says whether a limit that is for some requests is for this one.
+func isCounted(m *model.RequestMatch, r *Request) string {
+	if m.Any() || r == nil {
+		return ""
+	}
+	path, plain := match.Normal(r.Path)
+	switch {
+	case !m.Has(cmp.Or(r.Method, "GET"), path, plain):
+		return " (not for this request)"
+	case !plain && len(m.Paths) > 0:
+		return " (for this request, because programs read its path in different ways)"
+	}
+	return " (for this request)"
 }
 
 // limitSource names the first policy that has a limit, or the annotation.

@@ -104,7 +104,7 @@ func (s *Snapshot) treatment(o *outcome) map[string]string {
 		return o.treated
 	}
 	all := map[string]string{}
-	for _, p := range s.policies(o.claim) {
+	for _, p := range s.policies(o.claim, nil) {
 		if p.Name != "sticky cookie" || p.Source != "default" {
 			all[p.Name] = p.Value
 		}

@@ -21,7 +21,7 @@ import (
 
 // policies lists what is in force for a route: how servers share requests, and
 // each annotation that the router reads and the route has.
-func (s *Snapshot) policies(c *model.Claim) []Policy {
+func (s *Snapshot) policies(c *model.Claim, r *Request) []Policy {
 	route := s.source.routes[c.Owner]
 	termination := string(c.Termination)
 	if termination == "" {
@@ -68,7 +68,7 @@ func (s *Snapshot) policies(c *model.Claim) []Policy {
 	}
 	out = append(out, trafficPolicies(c.Backend.Policy())...)
 	out = append(out, s.headerPolicies(c)...)
-	out = append(out, s.limits(c)...)
+	out = append(out, s.limits(c, r)...)
 	return append(out, groups(s.pipeline.Effective(c.Owner))...)
 }
 

@@ -36,5 +36,5 @@ func (p *Policy) common(flags string, first Field, values []string) bool {
 // common reports whether a limit counts all clients by their addresses and refuses what is
 // too much.
 func (r *RateLimit) common() bool {
-	return !r.DryRun && !r.Shared && len(r.Exempt) == 0 && r.Key.record() == ""
+	return !r.DryRun && !r.Shared && len(r.Exempt) == 0 && r.Key.record() == "" && r.Match.Any()
 }

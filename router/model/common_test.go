@@ -65,6 +65,7 @@ func TestCommonPolicies(t *testing.T) {
 		"two Rates":        func(p *Policy) { p.Rates = []RateLimit{rate, rate} },
 		"a dry run":        func(p *Policy) { p.Rates = []RateLimit{rate}; p.Rates[0].DryRun = true },
 		"exempt clients":   func(p *Policy) { p.Rates = []RateLimit{rate}; p.Rates[0].Exempt = prefix },
+		"some requests":    func(p *Policy) { p.Rates = []RateLimit{rate}; p.Rates[0].Match.Methods = []string{"POST"} },
 		"other keys":       func(p *Policy) { p.Rates = []RateLimit{rate}; p.Rates[0].Key.Kind = KeyHost },
 		"other networks": func(p *Policy) {
 			p.Rates = []RateLimit{rate}

@@ -127,6 +127,8 @@ type RateLimit struct {
 	DryRun bool
 	// Shared limits are counted by all replicas together.
 	Shared bool
+	// Match are the requests that it counts.
+	Match RequestMatch
 }
 
 // What one route may have, because each limit has rules of its own in HAProxy.
@@ -142,7 +144,7 @@ const (
 
 // String is what explain prints: "20/s burst 40 by address".
 func (r *RateLimit) String() string {
-	text := fmt.Sprintf("%d/%s burst %d %s", r.Requests, perText(r.Per), r.Burst, r.Key)
+	text := fmt.Sprintf("%d/%s burst %d %s%s", r.Requests, perText(r.Per), r.Burst, r.Key, &r.Match)
 	if r.DryRun {
 		text += " (dry run)"
 	}
@@ -204,8 +206,8 @@ func (r *RateLimit) parts() int64 {
 // RateField is the place of a value in the record of a limit of rates.
 type RateField int
 
-// The fields of a record, which colons separate. RateKey and ConcurrentKey are the
-// last ones: templates/limits.lua reads them.
+// The fields of a record, which colons separate. After RateKey and ConcurrentKey there
+// may be the limit's match: templates/limits.lua reads both.
 const (
 	// RateID begins with RateDry or RateReal.
 	RateID RateField = 1 + iota
@@ -254,7 +256,7 @@ func (r *RateLimit) record() string {
 		strconv.FormatInt(unit, 10), strconv.FormatInt(n, 10), strconv.FormatInt((burst-1)*n, 10), strconv.FormatInt(burst*n, 10), strconv.FormatInt((burst+takenTooMuch)*n+slack, 10),
 		strconv.FormatInt(RateWeight/n, 10), strconv.Itoa(r.Status), form, r.Name, strconv.Itoa(r.Burst), strconv.FormatInt(window, 10), r.Key.record(),
 	}
-	text := strings.Join(fields, rateSeparator)
+	text := strings.Join(fields, rateSeparator) + r.Match.field()
 	mode := RateReal
 	if r.DryRun {
 		mode = RateDry
@@ -280,11 +282,13 @@ type ConcurrentLimit struct {
 	Key   LimitKey
 	// Status of refused requests is 429 or 503.
 	Status int
+	// Match are the requests that it counts.
+	Match RequestMatch
 }
 
 // String is what explain prints.
 func (c *ConcurrentLimit) String() string {
-	return fmt.Sprintf("%d at the same time %s", c.Count, c.Key)
+	return fmt.Sprintf("%d at the same time %s%s", c.Count, c.Key, &c.Match)
 }
 
 // The fields of the record of a limit of concurrent requests.
@@ -298,7 +302,7 @@ const (
 // record has an ID of what is counted, not of how much: what is under way goes on
 // counting where the limit changes.
 func (c *ConcurrentLimit) record() string {
-	key := c.Key.record()
+	key := c.Key.record() + c.Match.field()
 	return strings.Join([]string{"C" + limitID(key), strconv.Itoa(c.Count), strconv.Itoa(c.Status), key}, rateSeparator)
 }
 

@@ -115,7 +115,7 @@ func compileCounts(l *v1alpha1.Limits, p *model.Policy) []Problem {
 		return append(problems, closing("limits.concurrent", err.Error()))
 	}
 	p.Concurrents = slices.Clone(p.Concurrents)
-	same := slices.IndexFunc(p.Concurrents, func(c model.ConcurrentLimit) bool { return c.Key == limit.Key })
+	same := slices.IndexFunc(p.Concurrents, func(c model.ConcurrentLimit) bool { return c.Key == limit.Key && c.Match.Same(&limit.Match) })
 	switch {
 	case same < 0:
 		p.Concurrents = append(p.Concurrents, limit)
@@ -142,6 +142,9 @@ func readRate(l *v1alpha1.RequestLimit) (rate model.RateLimit, wrong []string, e
 		return rate, nil, errors.New("scope must be Replica or Shared")
 	}
 	if rate.Key, err = readKey(l.Key); err != nil {
+		return rate, nil, err
+	}
+	if rate.Match, err = readMatch(l.Match); err != nil {
 		return rate, nil, err
 	}
 	for i, item := range l.Exempt {
@@ -185,6 +188,9 @@ func readConcurrent(l *v1alpha1.ConcurrentLimit) (limit model.ConcurrentLimit, e
 	}
 	if limit.Key, err = readKey(l.Key); err == nil && limit.Key.Identity() {
 		return limit, errors.New("key: Consumer and Claim are for requests")
+	}
+	if err == nil {
+		limit.Match, err = readMatch(l.Match)
 	}
 	return limit, err
 }

@@ -53,6 +53,27 @@ func TestRateFields(t *testing.T) {
 		"shared consumer": {func(l *v1alpha1.RequestLimit) {
 			l.Key, l.Scope = &v1alpha1.LimitKey{Type: "Consumer"}, ScopeShared
 		}, ""},
+		"some requests": {func(l *v1alpha1.RequestLimit) {
+			l.Match = &v1alpha1.LimitMatch{Methods: []string{"POST", "GET"}, Paths: []v1alpha1.LimitPath{{Value: "/a b/ü"}, {Value: "/", Type: "Exact"}}}
+		}, ""},
+		"empty match":      {func(l *v1alpha1.RequestLimit) { l.Match = &v1alpha1.LimitMatch{} }, "match must have"},
+		"unknown method":   {func(l *v1alpha1.RequestLimit) { l.Match = &v1alpha1.LimitMatch{Methods: []string{"post"}} }, "match.methods[0]: unknown method"},
+		"a method twice":   {func(l *v1alpha1.RequestLimit) { l.Match = &v1alpha1.LimitMatch{Methods: []string{"GET", "GET"}} }, "match.methods[1]"},
+		"line in a method": {func(l *v1alpha1.RequestLimit) { l.Match = &v1alpha1.LimitMatch{Methods: []string{"GET\n"}} }, "match.methods[0]"},
+		"pattern":          {func(l *v1alpha1.RequestLimit) { l.Match = limitPaths("Regex", "/a") }, "match.paths[0].type"},
+		"relative path":    {func(l *v1alpha1.RequestLimit) { l.Match = limitPaths("", "a") }, "match.paths[0].value"},
+		"no path":          {func(l *v1alpha1.RequestLimit) { l.Match = limitPaths("", "") }, "match.paths[0].value"},
+		"dots":             {func(l *v1alpha1.RequestLimit) { l.Match = limitPaths("", "/a/../b") }, "match.paths[0].value"},
+		"encoded path":     {func(l *v1alpha1.RequestLimit) { l.Match = limitPaths("", "/%61") }, "match.paths[0].value"},
+		"query":            {func(l *v1alpha1.RequestLimit) { l.Match = limitPaths("", "/a?b") }, "match.paths[0].value"},
+		"line in a path":   {func(l *v1alpha1.RequestLimit) { l.Match = limitPaths("", "/a\n") }, "match.paths[0].value"},
+		"no text":          {func(l *v1alpha1.RequestLimit) { l.Match = limitPaths("", "/\xff") }, "match.paths[0].value"},
+		"many paths": {func(l *v1alpha1.RequestLimit) {
+			l.Match = limitPaths("", strings.Split(strings.Repeat("/a ", 9), " ")...)
+		}, "match.paths has more"},
+		"long paths": {func(l *v1alpha1.RequestLimit) {
+			l.Match = limitPaths("", "/"+strings.Repeat("a", 255), "/"+strings.Repeat("b", 255))
+		}, "at most 512"},
 		"key without":    {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Cookie"} }, "key.name is"},
 		"key with":       {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "None", Name: "a"} }, "key.name is"},
 		"name of a key":  {func(l *v1alpha1.RequestLimit) { l.Key = &v1alpha1.LimitKey{Type: "Header", Name: "a b"} }, "key.name must"},
@@ -132,4 +153,12 @@ func TestLimitAnnotation(t *testing.T) {
 			t.Errorf("key %q: %v", text, problems)
 		}
 	}
+}
+
+func limitPaths(kind string, paths ...string) *v1alpha1.LimitMatch {
+	var m v1alpha1.LimitMatch
+	for _, p := range paths {
+		m.Paths = append(m.Paths, v1alpha1.LimitPath{Type: kind, Value: p})
+	}
+	return &m
 }

@@ -210,7 +210,7 @@ func (a Agent) Config() []string {
 		"spoe-message logout",
 		fmt.Sprintf("  args p=var(txn.ask) path=path host=req.hdr(host) src=src tls=ssl_fc body=req.body,bytes(0,%d)", logoutBody+1),
 		"spoe-message count",
-		"  args p=var(txn.counted_by) path=pathq host=req.hdr(host) src=src hdrs=req.hdrs_bin",
+		"  args p=var(txn.counted_by) method=method path=pathq host=req.hdr(host) src=src hdrs=req.hdrs_bin",
 		"spoe-message ask",
 		"  args p=var(txn.ask) method=method path=pathq host=req.hdr(host) src=src tls=ssl_fc hdrs=req.hdrs_bin cert=ssl_c_der consumer=var(txn.consumer)",
 	}

@@ -21,7 +21,12 @@ func identifiedRules(s Settings, l Layout, caps plan.Capabilities, asked bool) [
 	var r rules
 	const has = "{ var(txn.identified) -m found }"
 	r.add("set-var(txn.identified,ifnotempty) %s if %s", rest(model.FieldIdentified), asks(model.FlagIdentified))
-	r.add("deny deny_status 503 if %s !%s", asks(model.FlagIdentified), has)
+	// What cannot be counted as it should be is not let through.
+	const some = has + " { var(txn.identified) -m sub =m }"
+	if caps.Lua {
+		r.add("lua.fairlead_limit_matches if %s", some)
+	}
+	r.add("deny deny_status 503 if %s !%s !{ var(txn.limits_matched) -m found } || %s !{ var(txn.limits_matched) -m found }", asks(model.FlagIdentified), has, some)
 	r.add(`set-var-fmt(sess.client_prefix) "%%[src,ipmask(32,64)]" if %s !{ var(sess.client_prefix) -m found }`, has)
 	r.add("track-sc%d var(txn.backend),field(2,:) table router_tenants if %s", tenantCounter, has)
 	r.clock(l, has)

@@ -144,6 +144,10 @@ func closedDoors(t *testing.T) []closedDoor {
 			wrong: []string{"limits: {requests: [{name: one, requests: -1}]}", `limits: {requests: [{name: "a b", requests: 5000}]}`},
 		},
 		{
+			name: "some", spec: "limits: {requests: [{name: one, requests: 1, per: 24h, match: {methods: [GET], paths: [{value: /}]}}]}", weaker: "limits: {requests: [{name: many, requests: 1000, match: {paths: [{value: /other}]}}]}", spends: true,
+			wrong: []string{"limits: {requests: [{name: one, requests: 1000, match: {methods: [NONE]}}]}", `limits: {requests: [{name: one, requests: 1000, match: {paths: [{value: "/a/../b"}]}}]}`, "limits: {requests: [{name: one, requests: 1000, match: {paths: [{type: Regex, value: /a}]}}]}"},
+		},
+		{
 			name: "consumer", spec: "authentication: {apiKeys: {secrets: [keys]}}, limits: {requests: [{name: one, requests: 1, per: 24h, key: {type: Consumer}}]}",
 			weaker: "limits: {requests: [{name: many, requests: 1000, key: {type: Consumer}}]}", spends: true, bad: "h:X-API-Key=ann-key-0123456789abcdef", good: "h:X-API-Key=ann-key-0123456789abcdef",
 			secrets: map[string]map[string]string{"keys": {"ann": "ann-key-0123456789abcdef"}}, secret: "keys", junk: map[string]string{"eve": "short"},

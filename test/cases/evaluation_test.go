@@ -245,11 +245,12 @@ func (r *request) stranger(c *model.ClientCertificate) bool {
 // has 16 digits for each limit by identity.
 func (e *evaluation) limit(backend string, limits []model.RateLimit, r *request, who string) (refuses *model.RateLimit, keys []string) {
 	client := r.client().Address
+	path, plain := match.Normal(r.client().Path)
 	for i, l := range limits {
-		if l.DryRun || slices.ContainsFunc(l.Exempt, func(n netip.Prefix) bool { return n.Contains(client) }) {
+		if l.DryRun || !l.Match.Has(r.method, path, plain) || slices.ContainsFunc(l.Exempt, func(n netip.Prefix) bool { return n.Contains(client) }) {
 			continue
 		}
-		key := backend + " " + l.Name + " " + l.Key.String()
+		key := backend + " " + l.Name + " " + l.Key.String() + l.Match.String()
 		if l.Key.Kind == model.KeyHeader {
 			key += " " + r.kind()
 		}

@@ -131,6 +131,9 @@ func (g *policyDice) groups(percent int) string {
 		g.fewShared("key: {type: Consumer}"), g.fewShared("key: {type: Claim, name: sub}"), g.fewShared("key: {type: Consumer}, dryRun: true"),
 		"{requests: [{name: wide, requests: 1000000, scope: Shared}]}",
 		g.few("key: {type: None}"), g.few("key: {type: None}, dryRun: true"), g.few("key: {type: Header, name: X-Kind}"), g.few("exempt: [127.0.0.0/8]"),
+		g.few("match: {methods: [POST, OPTIONS]}"), g.few("match: {paths: [{value: /a}]}"), g.few("key: {type: Header, name: X-Kind}, match: {methods: [GET], paths: [{type: Exact, value: /b}, {type: Exact, value: /}]}"),
+		g.few("key: {type: Consumer}, match: {paths: [{value: /a/}]}"), g.fewShared("match: {methods: [GET], paths: [{value: /a}]}"), g.fewShared("key: {type: Consumer}, match: {paths: [{type: Exact, value: /b}]}"),
+		"{requests: [{name: wide, requests: 1000000, match: {paths: [{value: /a}]}}], concurrent: {count: 1000, match: {methods: [POST]}}}", "{requests: [{name: never, requests: 1, match: {methods: [NONE]}}]}",
 		g.few("key: {type: Consumer}"), g.few("key: {type: Claim, name: sub}"), g.few("key: {type: Consumer}, dryRun: true"))
 	add("fault", "{abort: {status: 502, percent: 100}}", "{abort: {status: 504, percent: 100}, when: [{type: Header, name: X-Kind, match: Present}]}", "{delay: {milliseconds: 1, percent: 100}}")
 	add("firewall", "{mode: Block}", "{mode: Detect}", "{mode: Block, requestBody: 1024}", "{mode: Block, requestBody: 1024, bodyOver: Pass}", "{mode: Block, exclusions: [941100, 941110, 941160, 941390]}")

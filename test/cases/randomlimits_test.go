@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead/fairlead/router/agent/snapshot"
+	"github.com/fairlead/fairlead/router/match"
 )
 
 // sentRequest is a request that was sent, and its answer.
@@ -42,7 +43,8 @@ func (o *sharedOracle) take(t *testing.T, limits []snapshot.Counted, r *request,
 	refused := sent.line.group == "limits"
 	for i := range limits {
 		l := &limits[i]
-		if len(l.Exempt) > 0 { // which are those of all clients of this test
+		path, plain := match.Normal(r.client().Path)
+		if len(l.Exempt) > 0 || !l.Match.Has(r.method, path, plain) { // which are those of all clients of this test
 			continue
 		}
 		key := l.ID

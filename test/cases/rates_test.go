@@ -325,7 +325,7 @@ func TestConcurrent(t *testing.T) {
 	onVersions(t, func(t *testing.T, version string) {
 		b := newBed(t, version, newMemory())
 		b.ratedBed(t, ratedRoute("once", "", `concurrent: {count: 1, key: {type: Header, name: X-User}, status: 503}`)+"---\n"+
-			ratedRoute("address", "", `concurrent: {count: 1}`)+"---\n"+ratedRoute("free", "", ""), "free.rt.test")
+			ratedRoute("address", "", `concurrent: {count: 1}`)+"---\n"+ratedRoute("some", "", `concurrent: {count: 1, match: {methods: [GET], paths: [{value: /slow}]}}`)+"---\n"+ratedRoute("free", "", ""), "free.rt.test")
 		status := func(host, user, target string) int {
 			e := &expectation{request: request{method: "GET", host: host + ".rt.test", target: target}}
 			if user != "" {
@@ -334,9 +334,9 @@ func TestConcurrent(t *testing.T) {
 			return b.sendFrom("127.0.0.1", e).status
 		}
 		for _, test := range []struct {
-			host, user string
-			refused    int
-		}{{"once", "a", 503}, {"once", "", 503}, {"address", "a", 429}} {
+			host, user, path string
+			refused          int
+		}{{"once", "a", "/", 503}, {"once", "", "/", 503}, {"address", "a", "/", 429}, {"some", "", "/slow", 429}} {
 			stop, stopped := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(stopped)
@@ -345,11 +345,16 @@ func TestConcurrent(t *testing.T) {
 					case <-stop:
 						return
 					default:
-						status(test.host, test.user, "/?sleep=2s")
+						status(test.host, test.user, test.path+"?sleep=2s")
 					}
 				}
 			}()
-			b.expectStatus(func() int { return status(test.host, test.user, "/") }, test.refused)
+			b.expectStatus(func() int { return status(test.host, test.user, test.path) }, test.refused)
+			if test.host == "some" {
+				if got := status(test.host, "", "/"); got != http.StatusOK {
+					t.Errorf("a request that the limit is not for: %d", got)
+				}
+			}
 			if test.host == "once" {
 				if got := status(test.host, "other", "/"); got != http.StatusOK {
 					t.Errorf("another key: %d", got)
@@ -357,7 +362,7 @@ func TestConcurrent(t *testing.T) {
 			}
 			close(stop)
 			<-stopped
-			b.expectStatus(func() int { return status(test.host, test.user, "/") }, http.StatusOK)
+			b.expectStatus(func() int { return status(test.host, test.user, test.path) }, http.StatusOK)
 		}
 	})
 }

@@ -104,6 +104,9 @@ type RequestLimit struct {
 	// key says what is counted together. The default is the client's address.
 	// +optional
 	Key *LimitKey `json:"key,omitempty"`
+	// match says which requests are counted and refused. The default is all.
+	// +optional
+	Match *LimitMatch `json:"match,omitempty"`
 	// exempt are clients that are not counted.
 	//
 	// +optional
@@ -150,12 +153,54 @@ type ConcurrentLimit struct {
 	// key says what is counted together. The default is the client's address.
 	// +optional
 	Key *LimitKey `json:"key,omitempty"`
+	// match says which requests are counted and refused. The default is all.
+	// +optional
+	Match *LimitMatch `json:"match,omitempty"`
 	// status of refused requests: 429 or 503. The default is 429.
 	//
 	// +optional
 	// +kubebuilder:default=429
 	// +kubebuilder:validation:Enum=429;503
 	Status int32 `json:"status,omitempty"`
+}
+
+// LimitMatch are the requests that a limit counts and refuses: those with one of the methods
+// and one of the paths. A path that programs read in different ways is counted, whatever
+// paths are named. Together, methods and paths take at most 512 bytes.
+//
+// +kubebuilder:validation:MinProperties=1
+type LimitMatch struct {
+	// methods of the request.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=9
+	// +kubebuilder:validation:items:Enum=GET;HEAD;POST;PUT;DELETE;PATCH;OPTIONS;CONNECT;TRACE
+	Methods []string `json:"methods,omitempty"`
+	// paths of the request, before a rewrite.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Paths []LimitPath `json:"paths,omitempty"`
+}
+
+// LimitPath is a path of a request, without its query.
+type LimitPath struct {
+	// type is Exact, or Prefix for a path and all below it. The default is Prefix.
+	//
+	// +optional
+	// +kubebuilder:default=Prefix
+	// +kubebuilder:validation:Enum=Exact;Prefix
+	Type string `json:"type,omitempty"`
+	// value is the path as programs read it, without percent-encoding.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^/[^\\;%?#]*$`
+	Value string `json:"value"`
 }
 
 // BodyLimit bounds the bodies of requests.

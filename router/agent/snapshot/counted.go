@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // Counted is a limit of requests that all replicas of a router count together.
@@ -23,6 +25,8 @@ type Counted struct {
 	Bits int `json:"bits,omitempty"`
 	// Exempt clients are not counted.
 	Exempt []netip.Prefix `json:"exempt,omitempty"`
+	// Match are the requests that are counted; nil is all.
+	Match *model.RequestMatch `json:"match,omitempty"`
 	// Status of refused requests is 429 or 503.
 	Status int `json:"status"`
 	// Headers are Draft, Legacy or None, and Title the name that they have.

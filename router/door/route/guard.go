@@ -203,7 +203,9 @@ func coversCounts(former, newest *model.Policy) bool {
 		return false
 	}
 	for _, n := range newest.Concurrents {
-		if !slices.ContainsFunc(former.Concurrents, func(f model.ConcurrentLimit) bool { return f.Key == n.Key && f.Count <= n.Count }) {
+		if !slices.ContainsFunc(former.Concurrents, func(f model.ConcurrentLimit) bool {
+			return f.Key == n.Key && f.Count <= n.Count && wider(&f.Match, &n.Match)
+		}) {
 			return false
 		}
 	}
@@ -212,6 +214,9 @@ func coversCounts(former, newest *model.Policy) bool {
 
 // stricter reports whether a limit admits no request that another one refuses.
 func stricter(f, n *model.RateLimit) bool {
-	return f.Key == n.Key && !f.DryRun && f.Burst <= n.Burst && policy.Within(f.Exempt, n.Exempt) &&
+	return f.Key == n.Key && wider(&f.Match, &n.Match) && !f.DryRun && f.Burst <= n.Burst && policy.Within(f.Exempt, n.Exempt) &&
 		int64(f.Requests)*int64(n.Per/time.Second) <= int64(n.Requests)*int64(f.Per/time.Second)
 }
+
+// wider reports whether a limit counts each request that another one does.
+func wider(f, n *model.RequestMatch) bool { return f.Any() || f.Same(n) }
