@@ -18,7 +18,16 @@ function read(address, type) {
     request.open("GET", address);
     request.responseType = type;
     request.timeout = 60000;
-    request.onload = () => (request.status < 500 && request.response ? resolve(request.response) : reject(new Error(String(request.status))));
+    request.onload = () => {
+      if (request.status === 401) { // the session has ended: what is shown goes, and the log-in comes
+        location.reload();
+      }
+      if (request.status < 500 && request.response) {
+        resolve(request.response);
+      } else {
+        reject(new Error(String(request.status)));
+      }
+    };
     request.onerror = request.ontimeout = () => reject(new Error("no answer"));
     request.send();
   });
@@ -45,6 +54,9 @@ async function refresh(generation) {
   }
   const page = await read(location.href, "document");
   const newer = page.querySelector("[data-live]");
+  if (!newer && page.querySelector("main.login")) {
+    location.reload();
+  }
   if (!newer || busy(region)) {
     return;
   }

@@ -22,7 +22,7 @@ const (
 	HiddenNamespace = "another namespace"
 	// notShown is why an object of such a namespace does not decide.
 	notShown = "it is of a namespace that you may not see"
-	// passesOver is why a route does not decide where one of such a namespace does.
+	// goesFirst is why a route does not decide where one of such a namespace does.
 	goesFirst = "a route of a namespace that you may not see goes first"
 )
 

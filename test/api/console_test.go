@@ -16,6 +16,7 @@ import (
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -219,6 +220,19 @@ func TestConsole(t *testing.T) {
 	for _, forbidden := range []client.ObjectList{&corev1.SecretList{}, &corev1.ConfigMapList{}} {
 		if err := own.List(t.Context(), forbidden); err == nil {
 			t.Errorf("the console may list %T", forbidden)
+		}
+	}
+	d := &appsv1.Deployment{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "fairlead-console", Name: "fairlead-console"}, d); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "fairlead-console", Name: "console"}, Spec: d.Spec.Template.Spec}
+	if err := c.Create(t.Context(), pod, client.DryRunAll); err != nil {
+		t.Errorf("the pod is not restricted: %v", err)
+	}
+	for _, v := range d.Spec.Template.Spec.Volumes {
+		if v.Secret == nil || v.Secret.SecretName != "fairlead-console-tls" {
+			t.Errorf("volume %s is mounted", v.Name)
 		}
 	}
 	if strings.Contains(log.String(), "eyJ") {

@@ -259,6 +259,12 @@ func (p *Page) Prefer(t *testing.T, features map[string]string) {
 	p.do(t, "Emulation.setEmulatedMedia", map[string]any{"features": all}, nil)
 }
 
+// AnyCertificate takes servers for what they say they are.
+func (p *Page) AnyCertificate(t *testing.T) {
+	t.Helper()
+	p.do(t, "Security.setIgnoreCertificateErrors", map[string]any{"ignore": true}, nil)
+}
+
 // NoScript switches the scripts of pages off.
 func (p *Page) NoScript(t *testing.T) {
 	t.Helper()

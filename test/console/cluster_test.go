@@ -1,0 +1,85 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead/fairlead/console"
+	"github.com/fairlead/fairlead/test/browser"
+)
+
+// account is the one user of a cluster, whose token ends.
+type account struct {
+	sees []string
+	gone atomic.Bool
+}
+
+func (a *account) Review(_ context.Context, token string) (console.Identity, error) {
+	if token != "the-token" || a.gone.Load() {
+		return console.Identity{}, console.ErrRefused
+	}
+	return console.Identity{Name: "system:serviceaccount:web:viewer"}, nil
+}
+
+func (a *account) MaySee(_ context.Context, _ console.Identity, namespace string) (bool, error) {
+	return slices.Contains(a.sees, namespace), nil
+}
+
+// TestCluster: a user logs in with a token, sees what is of its namespace, follows changes, logs out,
+// and has the log-in before it once the token has ended.
+func TestCluster(t *testing.T) {
+	b := browser.Start(t)
+	source, user := &shown{}, &account{sees: []string{"web"}}
+	source.set(t, "cart-copy")
+	var later atomic.Int64
+	entrance, err := console.NewEntrance(console.Options{
+		Source: source, Cluster: true, Fresh: 200 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+	}, console.EntranceOptions{Base: "/fairlead/", Rights: user, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewTLSServer(entrance)
+	defer site.Close()
+	page := b.Page(t)
+	page.AnyCertificate(t)
+	page.Look(t, 1280, 900, "light")
+	page.Open(t, site.URL+"/fairlead/routes")
+	page.Await(t, "the log-in", `location.pathname === "/fairlead/login" && document.querySelector("h1").textContent.startsWith("Log in")`)
+	login := func(token string) {
+		page.Eval(t, `(document.getElementById("token").value = "`+token+`", document.getElementById("token").form.requestSubmit(), true)`)
+	}
+	login("another-token")
+	page.Await(t, "why it was refused", `document.getElementById("problem") !== null && document.getElementById("problem").textContent.includes("You are not logged in")`)
+	login("the-token")
+	await(t, page, "the overview", `document.querySelector("h1").textContent === "Overview"`)
+	if got := page.Eval(t, `document.cookie + "|" + document.querySelector(".leave span").textContent`); got != "|system:serviceaccount:web:viewer" {
+		t.Errorf("a script sees %s", got)
+	}
+	if got := page.Eval(t, `[...document.querySelectorAll("nav a")].map(a => a.textContent).join(" ")`); strings.Contains(got, "Settings") {
+		t.Errorf("the menu is %s", got)
+	}
+	page.Open(t, site.URL+"/fairlead/routes")
+	await(t, page, "the Routes", `document.querySelector("tbody").textContent.includes("web/cart-copy")`)
+	if got := page.Eval(t, `[...document.querySelectorAll("tbody th a")].map(a => a.textContent.split("/")[0]).filter(n => n !== "web").join(" ")`); got != "" {
+		t.Errorf("Routes of other namespaces are listed: %s", got)
+	}
+	source.set(t, "renamed")
+	page.Await(t, "the change, without a click", `document.querySelector("tbody").textContent.includes("web/renamed")`)
+	later.Add(int64(2 * time.Minute))
+	user.gone.Store(true)
+	source.set(t, "unseen") // so that the page asks for its content
+	page.Await(t, "the log-in, once the token has ended", `location.pathname === "/fairlead/login" && document.querySelector("tbody") === null`)
+	user.gone.Store(false)
+	login("the-token")
+	await(t, page, "the overview again", `document.querySelector("h1").textContent === "Overview"`)
+	page.Eval(t, click(".leave button"))
+	page.Await(t, "the log-in, after the log-out", `location.pathname === "/fairlead/login" && document.getElementById("token") !== null`)
+	page.Open(t, site.URL+"/fairlead/routes")
+	page.Await(t, "the log-in instead of Routes", `location.pathname === "/fairlead/login"`)
+}
