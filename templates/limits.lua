@@ -34,7 +34,7 @@ end
 
 local limitsOf = remember(256 * 1024, function(text)
   local limits = {}
-  for limit in string.gmatch(text, "[^+]+") do
+  for _, limit in ipairs(split(text, "+")) do
     local rest, match = string.match(limit, "^(.*):=m([^:]*)$")
     local kind, name = string.match(rest or limit, ":=(%l)(%w*)$")
     if kind == "h" or kind == "c" or kind == "q" then
@@ -105,7 +105,7 @@ local function leaveOut(txn, variable, limits)
     if limit.match and not isFor(limit.match, method, path) then
       texts[n], out = "", true
     else
-      left = true
+      left = left or limit.text ~= ""
     end
   end
   if not left then

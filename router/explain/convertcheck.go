@@ -270,7 +270,7 @@ func sameAuthority(was, is *model.Claim) bool {
 // notCompared are the fields of a policy that weakness looks at, and those that a claim in a
 // scope has in another form.
 var notCompared = []string{
-	"Forwarded", "Limits", "Rates", "Identified", "Concurrents", "Shared", "SharedIdentified", "Counted", "HSTS", "Restricted", "Allow", "Deny", "Sizes", "Agent", "APIKeys", "Certificate",
+	"Forwarded", "Limits", "Rates", "Identified", "IdentifiedConcurrents", "Concurrents", "Shared", "SharedIdentified", "Counted", "HSTS", "Restricted", "Allow", "Deny", "Sizes", "Agent", "APIKeys", "Certificate",
 	"RequestHeaders", "ResponseHeaders", "BranchHeaders", "Canary", "ClientCertificate", "Firewall",
 }
 

@@ -30,9 +30,10 @@ func (s *Snapshot) limits(c *model.Claim, asked *Request) []Policy {
 		})
 		out = append(out, Policy{Name: "limit " + r.Name, Value: value, Source: source, Doc: doc})
 	}
-	for i := range c.Backend.Policy().Concurrents {
+	concurrents := slices.Concat(c.Backend.Policy().Concurrents, c.Backend.Policy().IdentifiedConcurrents)
+	for i := range concurrents {
 		source := s.limitSource(c.Owner, func(l *v1alpha1.Limits) bool { return l.Concurrent != nil })
-		l := &c.Backend.Policy().Concurrents[i]
+		l := &concurrents[i]
 		out = append(out, Policy{Name: "limit", Value: l.String() + isCounted(&l.Match, asked), Source: source, Doc: "Each router replica counts by itself."})
 	}
 	return out

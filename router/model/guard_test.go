@@ -15,16 +15,17 @@ func TestGuardKnowsPolicies(t *testing.T) {
 	t.Parallel()
 	rate := RateLimit{Requests: 1, Per: time.Second}
 	keepsOut := map[string]func(*Policy){
-		"Limits":           func(p *Policy) { p.Limits.Requests = 1 },
-		"Rates":            func(p *Policy) { p.Rates = []RateLimit{rate} },
-		"Identified":       func(p *Policy) { p.Identified = []RateLimit{rate} },
-		"Concurrents":      func(p *Policy) { p.Concurrents = []ConcurrentLimit{{}} },
-		"Shared":           func(p *Policy) { p.Shared = []RateLimit{rate} },
-		"SharedIdentified": func(p *Policy) { p.SharedIdentified = []RateLimit{rate} },
-		"Restricted":       func(p *Policy) { p.Restricted = true },
-		"Allow":            func(p *Policy) { p.Restricted, p.Allow = true, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} },
-		"Deny":             func(p *Policy) { p.Deny = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} },
-		"Sizes":            func(p *Policy) { p.Sizes.Body = 1 },
+		"Limits":                func(p *Policy) { p.Limits.Requests = 1 },
+		"Rates":                 func(p *Policy) { p.Rates = []RateLimit{rate} },
+		"IdentifiedConcurrents": func(p *Policy) { p.IdentifiedConcurrents = []ConcurrentLimit{{}} },
+		"Identified":            func(p *Policy) { p.Identified = []RateLimit{rate} },
+		"Concurrents":           func(p *Policy) { p.Concurrents = []ConcurrentLimit{{}} },
+		"Shared":                func(p *Policy) { p.Shared = []RateLimit{rate} },
+		"SharedIdentified":      func(p *Policy) { p.SharedIdentified = []RateLimit{rate} },
+		"Restricted":            func(p *Policy) { p.Restricted = true },
+		"Allow":                 func(p *Policy) { p.Restricted, p.Allow = true, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} },
+		"Deny":                  func(p *Policy) { p.Deny = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} },
+		"Sizes":                 func(p *Policy) { p.Sizes.Body = 1 },
 		"Firewall": func(p *Policy) {
 			p.Firewall = &Firewall{Rules: []FirewallRules{{Block: true, Paranoia: 1, Threshold: 5}}}
 		},

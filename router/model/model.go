@@ -176,7 +176,7 @@ func (c *Claim) Guard() string {
 
 // KeepsOut reports whether the policy refuses requests of some clients.
 func (p *Policy) KeepsOut() bool {
-	return p.Restricted || len(p.Deny) > 0 || p.Limits != Limits{} || p.Sizes != Sizes{} || p.counted() || len(p.Identified) > 0 || len(p.Shared)+len(p.SharedIdentified) > 0 ||
+	return p.Restricted || len(p.Deny) > 0 || p.Limits != Limits{} || p.Sizes != Sizes{} || p.counted() || len(p.Identified)+len(p.IdentifiedConcurrents) > 0 || len(p.Shared)+len(p.SharedIdentified) > 0 ||
 		p.Agent != nil || p.APIKeys != nil || p.Certificate != nil || p.Firewall.Blocks()
 }
 

@@ -32,6 +32,8 @@ type Policy struct {
 	Concurrents []ConcurrentLimit
 	// Identified are rates by identity, which Agent and APIKeys have to find out first.
 	Identified []RateLimit
+	// IdentifiedConcurrents bound what clients with the same identity have under way.
+	IdentifiedConcurrents []ConcurrentLimit
 	// Shared are rates that all replicas count together, and Counted is what the policy
 	// agent, which does that, has to know; nil with Shared only where it is not asked for.
 	Shared  []RateLimit

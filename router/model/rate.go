@@ -137,6 +137,9 @@ const (
 	MaxConcurrents = 2
 	// MaxIdentified count by identity. HAProxy keeps two numbers for each with a verdict.
 	MaxIdentified = 2
+	// MaxIdentifiedConcurrents have their numbers after those.
+	MaxIdentifiedConcurrents = 1
+	MaxIdentities            = MaxIdentified + MaxIdentifiedConcurrents
 	// MaxLimits is how many rates there may be of all kinds, those that the agent counts
 	// included.
 	MaxLimits = 8
@@ -308,16 +311,26 @@ func (c *ConcurrentLimit) record() string {
 
 // rates and concurrents write the limits of a policy. Equal limits of several
 // policies count by themselves, which takes different IDs.
-func rates(p *Policy) string { return rateRecords(p.Rates) }
+func rates(p *Policy) string { return joinLimits(rateRecords(p.Rates)) }
 
-func identified(p *Policy) string { return rateRecords(p.Identified) }
+// identified writes rates, and limits of concurrent requests at the places after those.
+func identified(p *Policy) string {
+	records := rateRecords(p.Identified)
+	if len(p.IdentifiedConcurrents) > 0 {
+		records = append(records, make([]string, max(MaxIdentified-len(records), 0))...)
+	}
+	for i := range p.IdentifiedConcurrents {
+		records = append(records, p.IdentifiedConcurrents[i].record())
+	}
+	return joinLimits(records)
+}
 
-func rateRecords(limits []RateLimit) string {
+func rateRecords(limits []RateLimit) []string {
 	records := make([]string, len(limits))
 	for i := range limits {
 		records[i] = limits[i].record()
 	}
-	return joinLimits(records)
+	return records
 }
 
 // counting is the ID of the limits that the agent counts.
@@ -340,7 +353,7 @@ func joinLimits(records []string) string {
 	seen := map[string]int{}
 	for i, text := range records {
 		id, rest, _ := strings.Cut(text, rateSeparator)
-		if seen[id]++; seen[id] > 1 {
+		if seen[id]++; id != "" && seen[id] > 1 {
 			records[i] = id + "-" + strconv.Itoa(seen[id]) + rateSeparator + rest
 		}
 	}

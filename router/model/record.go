@@ -34,7 +34,7 @@ func (p *Policy) flags() string {
 		flag(p.Limits != Limits{}, FlagLimited) +
 		flag(p.counted(), FlagCounted) +
 		flag(p.countsByBits(), FlagCountedByBits) +
-		flag(len(p.Identified) > 0, FlagIdentified) +
+		flag(len(p.Identified)+len(p.IdentifiedConcurrents) > 0, FlagIdentified) +
 		flag(p.Sizes != Sizes{}, FlagSized) +
 		flag(len(p.Redirects) > 0, FlagRedirected) +
 		flag(p.Maintenance != nil, FlagMaintenance) +

@@ -114,15 +114,25 @@ func compileCounts(l *v1alpha1.Limits, p *model.Policy) []Problem {
 	if err != nil {
 		return append(problems, closing("limits.concurrent", err.Error()))
 	}
-	p.Concurrents = slices.Clone(p.Concurrents)
-	same := slices.IndexFunc(p.Concurrents, func(c model.ConcurrentLimit) bool { return c.Key == limit.Key && c.Match.Same(&limit.Match) })
-	switch {
-	case same < 0:
-		p.Concurrents = append(p.Concurrents, limit)
-	case limit.Count < p.Concurrents[same].Count:
-		p.Concurrents[same] = limit
+	if limit.Key.Identity() {
+		p.IdentifiedConcurrents = withConcurrent(p.IdentifiedConcurrents, limit)
+	} else {
+		p.Concurrents = withConcurrent(p.Concurrents, limit)
 	}
 	return problems
+}
+
+// withConcurrent adds a limit to others, of which the smallest by the same key holds.
+func withConcurrent(all []model.ConcurrentLimit, limit model.ConcurrentLimit) []model.ConcurrentLimit {
+	all = slices.Clone(all)
+	same := slices.IndexFunc(all, func(c model.ConcurrentLimit) bool { return c.Key == limit.Key && c.Match.Same(&limit.Match) })
+	switch {
+	case same < 0:
+		all = append(all, limit)
+	case limit.Count < all[same].Count:
+		all[same] = limit
+	}
+	return all
 }
 
 // readRate reads a limit, and returns the exemptions that cannot be read.
@@ -186,10 +196,7 @@ func readConcurrent(l *v1alpha1.ConcurrentLimit) (limit model.ConcurrentLimit, e
 	case !slices.Contains([]int{defaultStatus, unavailableStatus}, limit.Status):
 		return limit, errors.New("status must be 429 or 503")
 	}
-	if limit.Key, err = readKey(l.Key); err == nil && limit.Key.Identity() {
-		return limit, errors.New("key: Consumer and Claim are for requests")
-	}
-	if err == nil {
+	if limit.Key, err = readKey(l.Key); err == nil {
 		limit.Match, err = readMatch(l.Match)
 	}
 	return limit, err
@@ -246,6 +253,8 @@ func tooMany(limits []*v1alpha1.Limits) (field, message string) {
 		return "requests", fmt.Sprintf(more, model.MaxRates) + " of each replica before authentication, by other keys than Consumer and Claim"
 	case len(p.Identified) > model.MaxIdentified:
 		return "requests", fmt.Sprintf(more, model.MaxIdentified) + " by consumers and claims"
+	case len(p.IdentifiedConcurrents) > model.MaxIdentifiedConcurrents:
+		return "concurrent", fmt.Sprintf(more, model.MaxIdentifiedConcurrents) + " by consumers and claims"
 	case len(p.Concurrents) > model.MaxConcurrents:
 		return "concurrent", fmt.Sprintf(more, model.MaxConcurrents) + " with different keys"
 	}

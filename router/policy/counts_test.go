@@ -114,8 +114,13 @@ func TestConcurrentsCombine(t *testing.T) {
 	if diff := cmp.Diff(want, p.Concurrents); diff != "" {
 		t.Error(diff)
 	}
-	if problems := compileCounts(&v1alpha1.Limits{Concurrent: &v1alpha1.ConcurrentLimit{Count: 1, Key: &v1alpha1.LimitKey{Type: "Consumer"}}}, &p); len(problems) != 1 || !problems[0].Closes {
-		t.Errorf("concurrent requests by consumers: %v", problems)
+	for _, count := range []int32{2, 1, 3} {
+		if problems := compileCounts(&v1alpha1.Limits{Concurrent: &v1alpha1.ConcurrentLimit{Count: count, Key: &v1alpha1.LimitKey{Type: "Consumer"}}}, &p); len(problems) > 0 {
+			t.Error(problems)
+		}
+	}
+	if len(p.IdentifiedConcurrents) != 1 || p.IdentifiedConcurrents[0].Count != 1 || len(p.Concurrents) != len(want) {
+		t.Errorf("concurrent requests by consumers: %+v", p.IdentifiedConcurrents)
 	}
 	if problems := compileCounts(&v1alpha1.Limits{Concurrent: &v1alpha1.ConcurrentLimit{}}, &p); len(problems) != 1 || !problems[0].Closes {
 		t.Errorf("no count: %v", problems)

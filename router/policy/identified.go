@@ -8,7 +8,7 @@ import (
 )
 
 // Identities are the limits that count by identity, in the order of Compile: the keys of
-// those that HAProxy counts by, and those that all replicas count together.
+// those that HAProxy counts by, each at the place that the record has it at, and those that all replicas count together.
 func (s *Spec) Identities() (keys []model.LimitKey, shared []model.RateLimit) {
 	var p model.Policy
 	for _, l := range s.Sizes {
@@ -17,6 +17,12 @@ func (s *Spec) Identities() (keys []model.LimitKey, shared []model.RateLimit) {
 	compileCounts(s.Groups.Limits, &p)
 	for i := range p.Identified {
 		keys = append(keys, p.Identified[i].Key)
+	}
+	if len(p.IdentifiedConcurrents) > 0 {
+		keys = append(keys, make([]model.LimitKey, max(model.MaxIdentified-len(keys), 0))...)
+	}
+	for i := range p.IdentifiedConcurrents {
+		keys = append(keys, p.IdentifiedConcurrents[i].Key)
 	}
 	return keys, p.SharedIdentified
 }
@@ -42,6 +48,11 @@ func (s *Spec) Unidentified(e *Effective) (out []Unidentified) {
 		for i := range l.Requests {
 			if message := unidentified(s.Groups.Authentication, l.Requests[i].Key); message != "" {
 				out = append(out, Unidentified{from, fmt.Sprintf("requests[%d].key", i), message})
+			}
+		}
+		if l.Concurrent != nil {
+			if message := unidentified(s.Groups.Authentication, l.Concurrent.Key); message != "" {
+				out = append(out, Unidentified{from, "concurrent.key", message})
 			}
 		}
 	}

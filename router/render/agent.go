@@ -183,7 +183,7 @@ func (a Agent) Sections() []string {
 		fmt.Sprintf("  server a unix@%s/decide-a.sock check inter 200ms fall 1 rise 1", a.SocketDir),
 		fmt.Sprintf("  server b unix@%s/decide-b.sock check inter 200ms fall 1 rise 1", a.SocketDir),
 		"backend router_verdicts from " + frontDefaults,
-		fmt.Sprintf("  stick-table type binary len 32 size 200k expire 1h store gpt(%d)", 1+2*model.MaxIdentified),
+		fmt.Sprintf("  stick-table type binary len 32 size 200k expire 1h store gpt(%d)", 1+2*model.MaxIdentities),
 	}
 }
 

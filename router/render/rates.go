@@ -15,7 +15,7 @@ const (
 	firstRateCounter       = verdictCounter + 1
 	firstConcurrentCounter = firstRateCounter + model.MaxRates
 	firstIdentifiedCounter = firstConcurrentCounter + model.MaxConcurrents
-	counters               = firstIdentifiedCounter + model.MaxIdentified
+	counters               = firstIdentifiedCounter + model.MaxIdentities
 )
 
 // clockBegins is when the clock of limits does, in microseconds: 2026. Until 2061 its
@@ -192,7 +192,7 @@ func (r *rules) countIn(l slot, s Settings) {
 // concurrent refuses a request if too many with the same key are under way, itself
 // included.
 func (r *rules) concurrent(l slot, s Settings) {
-	r.add("set-var(%s,ifnotempty) var(txn.concurrents),field(%d,+) if { var(txn.concurrents) -m found }", l.name(""), l.n)
+	r.add("set-var(%s,ifnotempty) var(%s),field(%d,+) if { var(%s) -m found }", l.name(""), l.list(), l.n, l.list())
 	r.track(l, s)
 	r.add("set-var(txn.concurrent_max) %s if %s", l.field(model.ConcurrentCount), l.used())
 	over := fmt.Sprintf("{ sc_conn_cur(%d),sub(txn.concurrent_max) gt 0 }", l.counter)

@@ -91,7 +91,7 @@ func TestPolicyRules(t *testing.T) {
 		{"path of a limit", limit("match: {paths: [{value: /a/b}]}"), limit("match: {paths: [{value: /a%20b}]}"), "spec.limits.requests[0].match.paths[0].value"},
 		{"match of a limit", limit("match: {methods: [TRACE]}"), limit("match: {}"), "spec.limits.requests[0].match"},
 		{"match of concurrent requests", "  limits: {concurrent: {count: 5, match: {methods: [POST]}}}", "  limits: {concurrent: {count: 5, match: {paths: [{value: a}]}}}", "spec.limits.concurrent.match.paths[0].value"},
-		{"concurrent consumers", "  limits: {concurrent: {count: 5, key: {type: Host}}}", "  limits: {concurrent: {count: 5, key: {type: Consumer}}}", "keys Consumer and Claim are for requests"},
+		{"concurrent consumers", "  limits: {concurrent: {count: 5, key: {type: Consumer}}}", "  limits: {concurrent: {count: 5, key: {type: Consumer, name: a}}}", "name is for Header, Cookie, Query and Claim"},
 		{"concurrent key", "  limits: {concurrent: {count: 5, key: {type: Query, name: q}}}", "  limits: {concurrent: {count: 5, key: {type: None, name: q}}}", "name is for Header, Cookie, Query and Claim"},
 		{"url of a redirect", redirect("url: 'https://a.example.com/x'"), redirect("url: /x, host: a.example.com"), "set url, or one of scheme"},
 		{"nothing of a redirect", redirect("scheme: https"), "  redirects: {rules: [{to: {}}]}", "set url, or one of scheme"},

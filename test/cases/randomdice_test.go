@@ -132,6 +132,7 @@ func (g *policyDice) groups(percent int) string {
 		"{requests: [{name: wide, requests: 1000000, scope: Shared}]}",
 		g.few("key: {type: None}"), g.few("key: {type: None}, dryRun: true"), g.few("key: {type: Header, name: X-Kind}"), g.few("exempt: [127.0.0.0/8]"),
 		g.few("match: {methods: [POST, OPTIONS]}"), g.few("match: {paths: [{value: /a}]}"), g.few("key: {type: Header, name: X-Kind}, match: {methods: [GET], paths: [{type: Exact, value: /b}, {type: Exact, value: /}]}"),
+		"{concurrent: {count: 1000, key: {type: Consumer}}}", fmt.Sprintf("{requests: [{name: few%d, requests: 3, per: 24h, key: {type: Consumer}}], concurrent: {count: 1000, key: {type: Claim, name: sub}}}", g.changes),
 		g.few("key: {type: Consumer}, match: {paths: [{value: /a/}]}"), g.fewShared("match: {methods: [GET], paths: [{value: /a}]}"), g.fewShared("key: {type: Consumer}, match: {paths: [{type: Exact, value: /b}]}"),
 		"{requests: [{name: wide, requests: 1000000, match: {paths: [{value: /a}]}}], concurrent: {count: 1000, match: {methods: [POST]}}}", "{requests: [{name: never, requests: 1, match: {methods: [NONE]}}]}",
 		g.few("key: {type: Consumer}"), g.few("key: {type: Claim, name: sub}"), g.few("key: {type: Consumer}, dryRun: true"))

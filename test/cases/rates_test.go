@@ -318,55 +318,6 @@ func TestRatesAboveBurst(t *testing.T) {
 	})
 }
 
-// TestConcurrent: so many requests with the same key at a time, and one more is
-// refused. Those with another key do not notice.
-func TestConcurrent(t *testing.T) {
-	t.Parallel()
-	onVersions(t, func(t *testing.T, version string) {
-		b := newBed(t, version, newMemory())
-		b.ratedBed(t, ratedRoute("once", "", `concurrent: {count: 1, key: {type: Header, name: X-User}, status: 503}`)+"---\n"+
-			ratedRoute("address", "", `concurrent: {count: 1}`)+"---\n"+ratedRoute("some", "", `concurrent: {count: 1, match: {methods: [GET], paths: [{value: /slow}]}}`)+"---\n"+ratedRoute("free", "", ""), "free.rt.test")
-		status := func(host, user, target string) int {
-			e := &expectation{request: request{method: "GET", host: host + ".rt.test", target: target}}
-			if user != "" {
-				e.request.header = []string{"X-User: " + user}
-			}
-			return b.sendFrom("127.0.0.1", e).status
-		}
-		for _, test := range []struct {
-			host, user, path string
-			refused          int
-		}{{"once", "a", "/", 503}, {"once", "", "/", 503}, {"address", "a", "/", 429}, {"some", "", "/slow", 429}} {
-			stop, stopped := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(stopped)
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-						status(test.host, test.user, test.path+"?sleep=2s")
-					}
-				}
-			}()
-			b.expectStatus(func() int { return status(test.host, test.user, test.path) }, test.refused)
-			if test.host == "some" {
-				if got := status(test.host, "", "/"); got != http.StatusOK {
-					t.Errorf("a request that the limit is not for: %d", got)
-				}
-			}
-			if test.host == "once" {
-				if got := status(test.host, "other", "/"); got != http.StatusOK {
-					t.Errorf("another key: %d", got)
-				}
-			}
-			close(stop)
-			<-stopped
-			b.expectStatus(func() int { return status(test.host, test.user, test.path) }, http.StatusOK)
-		}
-	})
-}
-
 // TestRatesFlood: a flood of keys to the Route of one namespace does not make HAProxy
 // forget what it counts for another one, and still counts by itself. Of IPv6
 // addresses the bits count that the key says.

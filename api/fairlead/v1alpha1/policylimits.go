@@ -46,7 +46,7 @@ type LimitKey struct {
 	// URL), Host, or None for one count of all requests. A request without the header,
 	// cookie or parameter is counted by its address.
 	//
-	// Consumer and Claim are for requests, and count after authentication: by who the
+	// Consumer and Claim count after authentication: by who the
 	// client is (the user of basic, the owner of the key of apiKeys, the claim sub of jwt
 	// and oidc), or by a claim of its token. A client without is counted by its address.
 	//
@@ -141,8 +141,6 @@ type RequestLimit struct {
 
 // ConcurrentLimit bounds requests that are under way. Of several policies that count
 // by the same key, the smallest limit holds.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.key) || !(self.key.type in ['Consumer', 'Claim'])",message="keys Consumer and Claim are for requests"
 type ConcurrentLimit struct {
 	// count is the most at the same time.
 	//

@@ -111,7 +111,7 @@ type Identity struct {
 }
 
 // MaxIdentities is how many of them HAProxy keeps with a verdict.
-const MaxIdentities = 2
+const MaxIdentities = 3
 
 // Mirror is where copies of requests go, with their own paths.
 type Mirror struct {

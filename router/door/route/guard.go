@@ -202,8 +202,9 @@ func coversCounts(former, newest *model.Policy) bool {
 		!covers(shared, slices.Concat(newest.Shared, newest.SharedIdentified)) {
 		return false
 	}
-	for _, n := range newest.Concurrents {
-		if !slices.ContainsFunc(former.Concurrents, func(f model.ConcurrentLimit) bool {
+	had := slices.Concat(former.Concurrents, former.IdentifiedConcurrents)
+	for _, n := range slices.Concat(newest.Concurrents, newest.IdentifiedConcurrents) {
+		if !slices.ContainsFunc(had, func(f model.ConcurrentLimit) bool {
 			return f.Key == n.Key && f.Count <= n.Count && wider(&f.Match, &n.Match)
 		}) {
 			return false

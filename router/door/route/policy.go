@@ -26,7 +26,8 @@ func (b *builder) policy(c *model.Claim, spec *policy.Spec) (model.Policy, bool)
 		p.RequestHeaders, p.ResponseHeaders, p.PodHost, p.RequestID = nil, nil, "", model.RequestIDNone
 		p.Cookies, p.Location, p.Fault, p.Mirror, p.Firewall = nil, nil, nil, nil, nil
 		p.Bandwidth, p.Tracing = model.Bandwidth{}, model.Tracing{}
-		p.Rates, p.Concurrents, p.Identified, p.Shared, p.SharedIdentified, p.Canary, p.Hash, p.RetryAll = nil, nil, nil, nil, nil, nil, nil, false
+		p.Rates, p.Concurrents, p.Identified, p.IdentifiedConcurrents, p.Shared, p.SharedIdentified = nil, nil, nil, nil, nil, nil
+		p.Canary, p.Hash, p.RetryAll = nil, nil, false
 		return p, true
 	}
 	p.Agent, p.APIKeys, p.ClientCertificate = b.agent, b.keys, b.upstream.client
