@@ -163,7 +163,7 @@ func TestAttempts(t *testing.T) {
 // nothing is shown.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
-	b := newTenantsBed(t, tenantObjects())
+	b := newTenantsBed(t, tenantObjects(""))
 	b.login("tenant-token")
 	state := func() int { code, _, _ := b.get("state"); return code }
 	if code := state(); code != 200 || b.rights.seen != 1 {
@@ -211,7 +211,7 @@ func TestRevoked(t *testing.T) {
 // and nothing is shown without an answer.
 func TestRights(t *testing.T) {
 	t.Parallel()
-	b := newTenantsBed(t, tenantObjects())
+	b := newTenantsBed(t, tenantObjects(""))
 	b.login("tenant-token")
 	b.says(t, "routes", 200, []string{"alpha/open"}, nil)
 	asked := slices.Clone(b.rights.asked)

@@ -48,6 +48,9 @@ func (v *visit) live(w http.ResponseWriter) {
 	if s.open.Add(1) > s.most {
 		s.open.Add(-1)
 		s.refused.Add(1)
+		if v.sights != nil {
+			v.sights.log.Warn("too many streams", "user", v.viewer.name, "all", s.most)
+		}
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, fmt.Sprintf("%d streams are open: close another page of the console", s.most), http.StatusServiceUnavailable)
 		return

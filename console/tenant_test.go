@@ -193,7 +193,7 @@ func filled[T any, P interface {
 }
 
 // tenantObjects are those of alpha, which may be seen, and of beta, which has marks everywhere.
-func tenantObjects() *explain.Objects {
+func tenantObjects(ownership operatorv1.NamespaceOwnershipCheck) *explain.Objects {
 	o := explain.NewObjects()
 	route := func(namespace, name, host, path string, years int, edit func(*routev1.Route)) *routev1.Route {
 		r := &routev1.Route{
@@ -234,7 +234,10 @@ func tenantObjects() *explain.Objects {
 	o.Add(filled[v1alpha1.RoutePolicy]("policy", nil))
 	o.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "alpha"}})
 	o.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "beta", Labels: map[string]string{mark: mark}, Annotations: map[string]string{mark: mark}}})
-	o.Add(&operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: "default", Annotations: map[string]string{mark: mark}}})
+	o.Add(&operatorv1.IngressController{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: "default", Annotations: map[string]string{mark: mark}},
+		Spec:       operatorv1.IngressControllerSpec{RouteAdmission: &operatorv1.RouteAdmissionPolicy{NamespaceOwnership: ownership, WildcardPolicy: operatorv1.WildcardPolicyAllowed}},
+	})
 	tenantGateways(o)
 	return o
 }
@@ -287,9 +290,9 @@ func tenantGateways(o *explain.Objects) {
 }
 
 // tenantBed has also addresses, events and checks with marks.
-func tenantBed(t *testing.T) *tenantsBed {
+func tenantBed(t *testing.T, ownership operatorv1.NamespaceOwnershipCheck) *tenantsBed {
 	t.Helper()
-	b := newTenantsBed(t, tenantObjects())
+	b := newTenantsBed(t, tenantObjects(ownership))
 	at := testNow.Add(-time.Hour)
 	b.source.network = &Network{
 		Addresses: []Address{
@@ -332,7 +335,16 @@ func addressesToTry() []string {
 // whether a link leads there or not, in no export, stream and search.
 func TestTenant(t *testing.T) {
 	t.Parallel()
-	b := tenantBed(t)
+	for _, ownership := range []operatorv1.NamespaceOwnershipCheck{operatorv1.StrictNamespaceOwnershipCheck, operatorv1.InterNamespaceAllowedOwnershipCheck} {
+		t.Run(string(ownership), func(t *testing.T) {
+			t.Parallel()
+			findsNothing(t, tenantBed(t, ownership))
+		})
+	}
+}
+
+func findsNothing(t *testing.T, b *tenantsBed) {
+	t.Helper()
 	if code, body := b.login("tenant-token"); code != http.StatusOK {
 		t.Fatalf("log-in: %d %s", code, body)
 	}
@@ -411,7 +423,7 @@ func (b *tenantsBed) firstEvents(path string) string {
 // TestTenantAnswers: what a tenant sees of its own is right: rivals count, without names.
 func TestTenantAnswers(t *testing.T) {
 	t.Parallel()
-	b := tenantBed(t)
+	b := tenantBed(t, operatorv1.StrictNamespaceOwnershipCheck)
 	b.login("tenant-token")
 	for _, tt := range []struct {
 		path      string
@@ -469,4 +481,17 @@ func TestOnePlace(t *testing.T) {
 			t.Errorf("%s asks the source", name)
 		}
 	}
+}
+
+// TestTenantShares: where namespaces share hosts, what others take of a host of the tenant's is said,
+// without names and paths.
+func TestTenantShares(t *testing.T) {
+	t.Parallel()
+	b := tenantBed(t, operatorv1.InterNamespaceAllowedOwnershipCheck)
+	b.login("tenant-token")
+	b.says(t, "routes/alpha/open", 200, []string{"Routes that take a part of it", "another namespace takes a part of the requests"}, []string{mark})
+	b.says(t, "ask?url=https://open.test/"+mark+"/x", 200, []string{"another namespace", "a route of a namespace that you may not see goes first"}, nil)
+	b.says(t, "ask?url=https://shared.test/beside", 200, []string{"alpha/beside"}, nil)
+	b.says(t, "ask?url=https://other.wild.test/", 200, []string{"alpha/wild"}, nil)
+	b.says(t, "ask?url=https://"+mark+".wild.test/", 200, []string{"one of a namespace that you may not see"}, []string{"served by"})
 }

@@ -64,7 +64,7 @@ func (s *Snapshot) lost(key model.Object, d decision, r *Request, winner *model.
 	case winner.IsShared():
 		for _, f := range s.pipeline.Status(key).Findings {
 			if f.Reason == api.ReasonReplacedByHTTPRoute {
-				return string(f.Reason), f.Message
+				return string(f.Reason), s.said(f.Message)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Snapshot) hasHost(host string) bool {
 func (s *Snapshot) refusedFor(key model.Object) (code, why string) {
 	for _, f := range s.pipeline.Status(key).Findings {
 		if f.Severity == api.SeverityError || f.Reason == api.ReasonHostAlreadyClaimed {
-			return string(f.Reason), f.Message
+			return string(f.Reason), s.said(f.Message)
 		}
 	}
 	return "", "it is not served"

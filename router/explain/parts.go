@@ -164,7 +164,7 @@ func (s *Snapshot) findingsOf(key model.Object) []Finding {
 func (s *Snapshot) finding(f api.Finding) Finding {
 	out := Finding{
 		Object: objectText(f.Object), File: s.objects.Files[f.Object], Field: f.Field, Reason: f.Reason,
-		Severity: f.Severity, Message: f.Message, Effect: f.Effect,
+		Severity: f.Severity, Message: s.said(f.Message), Effect: f.Effect,
 	}
 	if remedy, ok := api.RemedyOf(f.Reason); ok {
 		out.Cause, out.Remedy = remedy.Cause, remedy.Remedy

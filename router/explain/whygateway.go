@@ -119,7 +119,7 @@ func (s *Snapshot) whyParents(y *Why, g *gateways, key model.Object) {
 			p.Foreign = s.foreignParent(&refs[i], key.Namespace)
 			y.next("%s: %s", p.Parent, p.Foreign)
 		} else {
-			p.Listeners, p.Conditions = said[j].Listeners, whyConditions(said[j].Conditions)
+			p.Listeners, p.Conditions = said[j].Listeners, s.whyConditions(said[j].Conditions)
 		}
 		y.Parents = append(y.Parents, p)
 	}
@@ -170,13 +170,13 @@ func kindOf(r *gatewayv1.ParentReference) string {
 	return string(gateway.KindGateway)
 }
 
-func whyConditions(all []model.StatusCondition) (out []WhyCondition) {
+func (s *Snapshot) whyConditions(all []model.StatusCondition) (out []WhyCondition) {
 	for _, c := range all {
 		status := "False"
 		if c.True {
 			status = "True"
 		}
-		out = append(out, WhyCondition{Type: c.Type, Status: status, Reason: c.Reason, Message: c.Message})
+		out = append(out, WhyCondition{Type: c.Type, Status: status, Reason: c.Reason, Message: s.said(c.Message)})
 	}
 	return out
 }
@@ -203,14 +203,14 @@ func (s *Snapshot) whyListeners(y *Why, g *gateways, key model.Object) {
 	}
 	st := g.pipeline.Status(key)
 	for _, l := range st.Listeners {
-		w := WhyListener{Name: l.Name, Conditions: whyConditions(l.Conditions), Routes: slices.Compact(attached[l.Name])}
+		w := WhyListener{Name: l.Name, Conditions: s.whyConditions(l.Conditions), Routes: slices.Compact(attached[l.Name])}
 		if at, ok := g.byScope[l.Scope]; ok {
 			w.Served, w.Port, w.Hostname = true, at.Port, at.Hostname
 			y.Served = true
 		}
 		y.Listeners = append(y.Listeners, w)
 	}
-	y.Conditions = whyConditions(st.Conditions)
+	y.Conditions = s.whyConditions(st.Conditions)
 }
 
 // printGateway writes what is of the Gateway API.

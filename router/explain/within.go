@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -85,6 +86,18 @@ func (s *Snapshot) hidesNamespace(namespace string) bool {
 // cluster is the administrator's.
 func (s *Snapshot) lints(namespace string) bool {
 	return s.objects.seen == nil || namespace != "" && !s.hidesNamespace(namespace)
+}
+
+// blockedBy is how a finding names the host of another namespace that keeps a wildcard from being
+// served.
+var blockedBy = regexp.MustCompile(`holds host \S+, which blocks `)
+
+// said is the message of a finding, without the host of a route that the user may not see.
+func (s *Snapshot) said(message string) string {
+	if s.objects.seen == nil {
+		return message
+	}
+	return blockedBy.ReplaceAllString(message, "holds a host that blocks ")
 }
 
 // hidesAt reports whether something of such a namespace claims a host, or what covers it.

@@ -2,8 +2,10 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/fairlead/fairlead/console"
 	"github.com/fairlead/fairlead/test/browser"
+	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
 // account is the one user of a cluster, whose token ends.
@@ -51,13 +54,29 @@ func TestCluster(t *testing.T) {
 	page.Look(t, 1280, 900, "light")
 	page.Open(t, site.URL+"/fairlead/routes")
 	page.Await(t, "the log-in", `location.pathname === "/fairlead/login" && document.querySelector("h1").textContent.startsWith("Log in")`)
+	accessible := func(where string) {
+		t.Helper()
+		if path, err := toolset.AxePath(); err == nil {
+			script, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, width := range []int{1280, 320} {
+				page.Look(t, width, 900, "light")
+				axe(t, page, string(script), axeRun, fmt.Sprintf("%s at %d px", where, width), 5)
+			}
+		}
+	}
+	accessible("the log-in")
 	login := func(token string) {
 		page.Eval(t, `(document.getElementById("token").value = "`+token+`", document.getElementById("token").form.requestSubmit(), true)`)
 	}
 	login("another-token")
 	page.Await(t, "why it was refused", `document.getElementById("problem") !== null && document.getElementById("problem").textContent.includes("You are not logged in")`)
+	accessible("a refused log-in")
 	login("the-token")
 	await(t, page, "the overview", `document.querySelector("h1").textContent === "Overview"`)
+	accessible("the overview of a user")
 	if got := page.Eval(t, `document.cookie + "|" + document.querySelector(".leave span").textContent`); got != "|system:serviceaccount:web:viewer" {
 		t.Errorf("a script sees %s", got)
 	}
