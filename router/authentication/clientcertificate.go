@@ -53,10 +53,25 @@ func (c *compiler) clientCertificate(a *v1alpha1.ClientCertificateAuthentication
 	if out.Forward, ok = forwards[a.Forward]; !ok {
 		c.close("clientCertificate.forward", "must be Headers, None, XFCC, PEM or DER")
 	}
-	if ca := c.clientAuthorities(a); ca != nil {
+	if a.Depth != 0 && a.Depth != 1 {
+		c.close("clientCertificate.depth", "must be 1, or not there")
+	}
+	if ca := c.clientAuthorities(a); ca != nil && c.deepEnough(a, ca) {
 		out.CA = ca
 		c.certificate = out
 	}
+}
+
+// deepEnough reports whether authorities let in what depth says. If not, that is a problem.
+func (c *compiler) deepEnough(a *v1alpha1.ClientCertificateAuthentication, ca *model.CA) bool {
+	if a.Depth == 0 {
+		return true
+	}
+	if err := certificate.Direct(ca); err != nil {
+		c.unresolved(api.ReasonPolicyNotApplicable, "clientCertificate.depth", "%s; name authorities that sign the certificates of clients themselves, or remove depth", err)
+		return false
+	}
+	return true
 }
 
 // forwards are the values of forward.

@@ -58,6 +58,8 @@ func TestClientCertificate(t *testing.T) {
 		"sans": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
 			c.Mode, c.SANs = "Optional", []v1alpha1.ClientSAN{{Kind: "DNS", Value: "a"}}
 		}), demands: true},
+		"a depth":        {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Depth = 2 }), problem: "depth must be 1"},
+		"negative depth": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Depth = -1 }), problem: "depth must be 1"},
 		"a kind": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
 			c.SANs = []v1alpha1.ClientSAN{{Kind: "dns", Value: "a"}}
 		}), problem: "sans[0].kind must be"},

@@ -86,6 +86,7 @@ func TestPolicyRules(t *testing.T) {
 		{"consumer", limit("key: {type: Consumer}"), limit("key: {type: Consumer, name: a}"), "name is for Header, Cookie, Query and Claim"},
 		{"claim", limit("key: {type: Claim, name: \"https://a.test/b c\"}"), limit("key: {type: Claim}"), "name is for Header, Cookie, Query and Claim"},
 		{"scope of a claim", limit("scope: Shared, key: {type: Claim, name: a}"), limit("scope: Cluster, key: {type: Claim, name: a}"), "Unsupported value"},
+		{"depth of certificates", "  authentication: {clientCertificate: {caSecret: a, depth: 1}}", "  authentication: {clientCertificate: {caSecret: a, depth: 2}}", "spec.authentication.clientCertificate.depth"},
 		{"methods of a limit", limit("match: {methods: [GET, POST]}"), limit("match: {methods: [get]}"), "Unsupported value"},
 		{"paths of a limit", limit("match: {paths: [{value: /a}, {type: Exact, value: /b}]}"), limit("match: {paths: [{type: Regex, value: /a}]}"), "Unsupported value"},
 		{"path of a limit", limit("match: {paths: [{value: /a/b}]}"), limit("match: {paths: [{value: /a%20b}]}"), "spec.limits.requests[0].match.paths[0].value"},

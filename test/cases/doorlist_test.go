@@ -69,7 +69,7 @@ func closedDoors(t *testing.T) []closedDoor {
 	certificate := closedDoor{
 		spec: "authentication: {clientCertificate: {caSecret: authorities}}", weaker: "authentication: {clientCertificate: {caSecret: other, mode: Optional}}",
 		secrets: authorities, secret: "authorities", junk: map[string]string{"ca.crt": "junk"}, good: "as=alice@client-a", tls: true, routeOnly: true,
-		wrong: []string{"authentication: {clientCertificate: {caSecret: a/b}}", "authentication: {clientCertificate: {caSecret: authorities, mode: optional}}", "authentication: {satisfy: Any, clientCertificate: {caSecret: authorities}}"},
+		wrong: []string{"authentication: {clientCertificate: {caSecret: a/b}}", "authentication: {clientCertificate: {caSecret: authorities, mode: optional}}", "authentication: {clientCertificate: {caSecret: authorities, mode: Optional, depth: 1}}", "authentication: {satisfy: Any, clientCertificate: {caSecret: authorities}}"},
 	}
 	foreign, none, name := certificate, certificate, certificate
 	foreign.name, foreign.bad = "foreign", "as=mallory@client-b"

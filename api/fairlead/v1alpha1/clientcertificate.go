@@ -33,6 +33,13 @@ type ClientCertificateAuthentication struct {
 	// +kubebuilder:default=Required
 	// +kubebuilder:validation:Enum=Required;Optional
 	Mode string `json:"mode,omitempty"`
+	// depth is 1, which lets in only certificates that an authority of the bundle has signed
+	// itself. Each of them must then be signed by itself, and state the path length 0 in its
+	// basic constraints. The default lets in those of intermediate authorities, too.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=1
+	Depth int32 `json:"depth,omitempty"`
 	// subjects are those that are let in; all others get 403, as do clients without a
 	// certificate where the mode is Optional. The default is each that an authority has signed.
 	//
