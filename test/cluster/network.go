@@ -60,11 +60,11 @@ func (c *Cluster) podRoute(node string) string {
 
 // sysctl turns on forwarding; the shell sees /proc/sys of the namespace that it was started in.
 // A connection that was tried before kube-proxy had rules for its address is not translated for as long as the kernel remembers it:
-// two minutes by default, in which a later test may come to the same ports. So it is with one that was open when its address moved, after
-// the pod that it went to has ended (docs/lb/l2.md).
+// two to five minutes by default, in which a client with a hundred connections a second comes to the same ports. So it is with one that was
+// open when its address moved, after the pod that it went to has ended (docs/lb/l2.md).
 func (c *Cluster) sysctl(ctx context.Context, host string) error {
 	script := "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter; echo 0 >/proc/sys/net/ipv4/conf/default/rp_filter"
-	script += "; for s in syn_sent fin_wait; do f=/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_$s; [ ! -e $f ] || echo 5 >$f; done"
+	script += "; for s in syn_sent fin_wait last_ack unacknowledged max_retrans; do f=/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_$s; [ ! -e $f ] || echo 5 >$f; done"
 	script += c.layout.forward6()
 	return command(ctx, "nsenter", "--net="+filepath.Join(netnsFolder, c.layout.netns(host)), "sh", "-c", script)
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"sync"
 	"syscall"
@@ -34,11 +36,30 @@ type count struct {
 	slowest time.Duration
 }
 
-// failure is a request that got no answer.
+// failure is a request that got no answer, or a late one.
 type failure struct {
 	kind       string
 	begin, end time.Time
 	err        error
+	// port is the client's, once there was a connection: without one, packets to the address were lost.
+	port      int
+	connected time.Duration
+}
+
+func (f *failure) String() string {
+	if f.port == 0 {
+		return f.kind + ", begun at " + f.begin.Format(clock) + ", not connected"
+	}
+	return fmt.Sprintf("%s, begun at %s, connected after %v, from port %d", f.kind, f.begin.Format(clock), f.connected.Round(time.Millisecond), f.port)
+}
+
+// trace notes when there was a connection.
+func (f *failure) trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		if from, ok := c.Conn.LocalAddr().(*net.TCPAddr); ok {
+			f.connected, f.port = time.Since(f.begin), from.Port
+		}
+	}})
 }
 
 // kind is a kind of request.
@@ -57,6 +78,7 @@ var kinds = []kind{
 const (
 	requestTimeout = 12 * time.Second // longer than the router's own
 	movePause      = 20 * time.Millisecond
+	clock          = "15:04:05.00"          // as the logs of the cluster have it
 	slowAnswer     = 900 * time.Millisecond // a packet was lost and sent again
 	// keptPause is how long a kept connection may have been unused.
 	keptPause = 500 * time.Millisecond
@@ -94,7 +116,7 @@ func (l *load) send(ctx context.Context, client *http.Client, k kind) {
 		case <-tick.C:
 			sent.Go(func() {
 				f := failure{kind: k.name, begin: time.Now()}
-				f.err = request(context.WithoutCancel(ctx), client, "http://"+l.address+k.path)
+				f.err = request(f.trace(context.WithoutCancel(ctx)), client, "http://"+l.address+k.path)
 				f.end = time.Now()
 				l.mu.Lock()
 				defer l.mu.Unlock()
@@ -171,7 +193,7 @@ func (l *load) none(t *testing.T, what string) {
 	l.stop()
 	broken := 0
 	for _, f := range l.failed {
-		text := fmt.Sprintf("%s: %.2f s after the start, for %v, %s: %v", what, f.begin.Sub(l.begin).Seconds(), f.end.Sub(f.begin).Round(time.Millisecond), f.kind, f.err)
+		text := fmt.Sprintf("%s: %.2f s after the start, for %v, %s: %v", what, f.begin.Sub(l.begin).Seconds(), f.end.Sub(f.begin).Round(time.Millisecond), f.String(), f.err)
 		if l.moved(f) {
 			broken++
 			t.Log(text)
@@ -191,7 +213,7 @@ func (l *load) none(t *testing.T, what string) {
 		moves = append(moves, fmt.Sprintf("%.2f", at.Sub(l.begin).Seconds()))
 	}
 	for _, f := range l.slow[:min(len(l.slow), 20)] {
-		t.Logf("%s: %.2f s after the start, %s: answered after %v", what, f.begin.Sub(l.begin).Seconds(), f.kind, f.end.Sub(f.begin).Round(time.Millisecond))
+		t.Logf("%s: %.2f s after the start, %s: answered after %v", what, f.begin.Sub(l.begin).Seconds(), f.String(), f.end.Sub(f.begin).Round(time.Millisecond))
 	}
 	t.Logf("%s: %d requests failed, %d of them as the address moved, which it did after %q s", what, len(l.failed), broken, moves)
 	if broken > brokenAtATime*len(l.moves) {
