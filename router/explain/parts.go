@@ -92,7 +92,7 @@ func (s *Snapshot) certificate(d decision, r *Request) *Certificate {
 	}
 	c := s.describe(s.pipeline.Want().Certs[d.Certificate], sni)
 	c.Source = "route"
-	if owner, known := s.pipeline.Owners()[d.Certificate]; known {
+	if owner, known := s.certOwners()[d.Certificate]; known {
 		c.Route = owner.String()
 	}
 	return c

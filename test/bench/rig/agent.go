@@ -58,7 +58,7 @@ func (a *Agent) Memory() (total int64) {
 		}
 		var pid int
 		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err == nil {
-			total += usage(pid).Memory
+			total += UsageOf(pid).Memory
 		}
 	}
 	return total

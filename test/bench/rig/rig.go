@@ -87,6 +87,9 @@ func Start(ctx context.Context, dir, haproxy string) (*Rig, error) {
 // Config leads to the API server.
 func (r *Rig) Config() (*rest.Config, error) { return r.server.RESTConfig() }
 
+// Kubeconfig is a file that leads to the API server.
+func (r *Rig) Kubeconfig() string { return r.server.Kubeconfig() }
+
 func (r *Rig) work() string { return filepath.Join(r.Dir, "w") }
 
 func (r *Rig) startAPI(ctx context.Context) error {

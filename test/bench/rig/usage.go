@@ -23,7 +23,7 @@ type Usage struct {
 // Usage returns that of the router and of the largest process of its HAProxy, the
 // worker.
 func (o *Router) Usage() (router, haproxy Usage) {
-	router = usage(o.cmd.Process.Pid)
+	router = UsageOf(o.cmd.Process.Pid)
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return router, haproxy
@@ -37,7 +37,7 @@ func (o *Router) Usage() (router, haproxy Usage) {
 		if line, err := os.ReadFile(filepath.Join(dir, "cmdline")); err != nil || !strings.Contains(string(line), o.WorkDir+"/") {
 			continue
 		}
-		if u := usage(pid); u.Memory > haproxy.Memory {
+		if u := UsageOf(pid); u.Memory > haproxy.Memory {
 			haproxy = u
 		}
 	}
@@ -59,7 +59,8 @@ func (o *Router) Memory() (router, haproxy int64) {
 	return r.Memory, h.Memory
 }
 
-func usage(pid int) Usage {
+// UsageOf returns what a process uses.
+func UsageOf(pid int) Usage {
 	u := Usage{PID: pid}
 	if files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)); err == nil {
 		u.Files = len(files)
