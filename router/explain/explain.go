@@ -42,6 +42,9 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 		return s.concealed(e, d, r, c)
 	}
 	s.answer(e, d, r, c)
+	if e.Backend != "" { // a route's, by routed
+		e.Policies = s.policies(c, r)
+	}
 	e.Others = s.others(d, r, c)
 	s.addNotes(e, r, c)
 	s.otherDoors(e)
@@ -102,7 +105,6 @@ func (s *Snapshot) routed(e *Explanation, r *Request, c *model.Claim) {
 	}
 	chosen, to := branch(c, r)
 	e.Branch, e.Backend = chosen, to.Name()
-	e.Policies = s.policies(c, r)
 	e.Endpoints = endpoints(to, r)
 	if p := c.Backend.Policy(); p.Rewrite != nil {
 		e.PodPath = rewritten(p, r.Path)

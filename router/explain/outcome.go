@@ -21,8 +21,9 @@ type outcome struct {
 	refused bool
 	// services have the percentage of requests that each gets.
 	services map[string]float64
-	// certificate is its identity, and shown describes it.
-	certificate, shown string
+	// certificate is its identity, and shown describes it, if there is one.
+	certificate string
+	shown       func() string
 	// record is what HAProxy reads of the claim that decides, but the name of its cookie,
 	// which only the route's name changes. Equal records treat requests alike.
 	record  string
@@ -54,7 +55,7 @@ func (s *Snapshot) outcome(c *class) *outcome {
 	}
 	o := &outcome{text: plainly(&r, e), served: e.Served, redirect: e.Result.Location != ""}
 	if r.Secure && c.written == "" {
-		o.certificate, o.shown = d.Certificate, s.certificate(d, &r).text()
+		o.certificate, o.shown = d.Certificate, func() string { return s.certificate(d, &r).text() }
 		if e.Listener.Name == string(match.ListenerPassthrough) {
 			o.certificate = "pod"
 		}
@@ -84,6 +85,13 @@ func (s *Snapshot) outcome(c *class) *outcome {
 		o.text = s.servedText(o, &r, e)
 	}
 	return o
+}
+
+func (o *outcome) shownText() string {
+	if o.shown == nil {
+		return ""
+	}
+	return o.shown()
 }
 
 // plainly is the answer without what only the request has that stands for a class.
@@ -237,7 +245,7 @@ func compare(before, after *Snapshot, was, is *outcome) (out []aspect) {
 		out = append(out, aspect{kind, was.text, is.text})
 	}
 	if was.certificate != is.certificate {
-		out = append(out, aspect{ChangeCertificate, "shows " + was.shown, "shows " + is.shown})
+		out = append(out, aspect{ChangeCertificate, "shows " + was.shownText(), "shows " + is.shownText()})
 	}
 	if !was.served || !is.served || was.record == is.record && was.podPath == is.podPath {
 		return out

@@ -58,7 +58,7 @@ func (s *Snapshot) sharedOutcome(e *Explanation, d decision, r *Request, claim *
 	s.explainShared(e, d, r, claim)
 	o := &outcome{text: plainly(r, e), served: e.Served, claim: claim}
 	if r.Secure {
-		o.certificate, o.shown = d.Certificate, s.certificate(d, r).text()
+		o.certificate, o.shown = d.Certificate, func() string { return s.certificate(d, r).text() }
 	}
 	if claim == nil {
 		return o
