@@ -84,6 +84,10 @@ bench: tools images ## Measure throughput, latencies, starts and memory at 10,00
 bench-policy: tools images ## Measure what policies and the policy agent cost at 10,000 routes
 	go run ./test/bench -seed -only agent
 
+.PHONY: bench-people
+bench-people: tools images ## Measure commands of the plug-in among 10,000 routes, and fairlead serve
+	go run ./test/bench -seed -only people
+
 .PHONY: bench-50000
 bench-50000: tools images ## Measure throughput, starts and memory at 50,000 routes
 	go run ./test/bench -routes 50000 -seed -only throughput,start
