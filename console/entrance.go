@@ -36,7 +36,9 @@ type EntranceOptions struct {
 	Rights Rights
 	// BehindRouter says that the address of a client is the last one in X-Forwarded-For.
 	BehindRouter bool
-	Log          *slog.Logger
+	// Proxy names the users, who do not log in here; nil for log-ins with a token.
+	Proxy *Proxy
+	Log   *slog.Logger
 }
 
 // Entrance is a console for users of a cluster, who log in with a token each. It serves over
@@ -58,6 +60,7 @@ func NewEntrance(o Options, e EntranceOptions) (*Entrance, error) {
 	}
 	p.sights = newSights(e.Rights, o.Now, e.Log)
 	p.streams.most, p.streams.life = streamsOfAll, reviewEvery
+	p.leaves = e.Proxy == nil
 	form, err := template.New("login.html").Funcs(p.look.functions()).ParseFS(files, "template/login.html")
 	if err != nil {
 		return nil, fmt.Errorf("read the template of the log-in: %w", err)
@@ -94,6 +97,8 @@ func (e *Entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the console answers its own pages only", http.StatusForbidden)
 	case strings.HasPrefix(path, "static/") && reads(r):
 		e.pages.asset(w, r, strings.TrimPrefix(path, "static/"))
+	case e.options.Proxy != nil && (path == "login" || path == "logout"):
+		http.NotFound(w, r)
 	case path == "login" && reads(r):
 		e.ask(w, http.StatusOK, "")
 	case path == "login" && r.Method == http.MethodPost:
@@ -213,6 +218,9 @@ func (e *Entrance) leave(w http.ResponseWriter, r *http.Request, path string) {
 func (e *Entrance) show(w http.ResponseWriter, r *http.Request, path string) {
 	user, err := e.user(r)
 	switch {
+	case errors.Is(err, ErrRefused) && e.options.Proxy != nil:
+		http.Error(w, "The console is for users of its proxy.", http.StatusForbidden)
+		return
 	case errors.Is(err, ErrRefused):
 		e.leave(w, r, path)
 		return
@@ -236,6 +244,9 @@ func (e *Entrance) show(w http.ResponseWriter, r *http.Request, path string) {
 // user is the user of a request. The token is reviewed again if the last answer is a minute
 // old, so that one that was revoked ends the session.
 func (e *Entrance) user(r *http.Request) (Identity, error) {
+	if e.options.Proxy != nil {
+		return e.options.Proxy.identity(r)
+	}
 	for _, c := range r.CookiesNamed(hostCookie) {
 		user, token, due, known := e.sessions.find(c.Value)
 		if !known {

@@ -1,9 +1,12 @@
 package console
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -320,5 +323,49 @@ func TestBusy(t *testing.T) {
 	}
 	if b.all != 0 || len(b.requests)+len(b.streams) != 0 {
 		t.Errorf("left: %+v", b)
+	}
+}
+
+// TestProxy: headers name a user only over a connection with a certificate of the proxy's CA, and
+// only if there is one name.
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	b := newTenantsBed(t, tenantObjects(""))
+	b.entrance.options.Proxy = &Proxy{User: "X-Remote-User", Groups: "X-Remote-Group"}
+	b.entrance.pages.leaves = false
+	b.rights.change(func() { b.rights.sees["ann"] = []string{"alpha"} })
+	for name, tt := range map[string]struct {
+		users    []string
+		verified bool
+		code     int
+	}{
+		"a user":                  {[]string{"ann"}, true, 200},
+		"without a certificate":   {[]string{"ann"}, false, 403},
+		"two names":               {[]string{"ann", "admin"}, true, 403},
+		"no name":                 {nil, true, 403},
+		"an empty name":           {[]string{" "}, true, 403},
+		"a cookie of the console": {nil, false, 403},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://console.test/routes", nil)
+		r.Header["X-Remote-User"] = tt.users
+		r.Header.Set("X-Remote-Group", "a, b")
+		r.AddCookie(&http.Cookie{Name: hostCookie, Value: b.entrance.sessions.begin(Identity{Name: "admin"}, "admin-token", testNow.Add(time.Hour))})
+		r.TLS = &tls.ConnectionState{}
+		if tt.verified {
+			r.TLS.VerifiedChains = [][]*x509.Certificate{{{}}}
+		}
+		w := httptest.NewRecorder()
+		b.entrance.ServeHTTP(w, r)
+		body := w.Body.String()
+		if w.Code != tt.code || strings.Contains(body, mark) || tt.code == 200 && (!strings.Contains(body, ">ann<") || !strings.Contains(body, "alpha/<wbr>open") || strings.Contains(body, "Log out")) {
+			t.Errorf("%s: %d %.300s", name, w.Code, body)
+		}
+	}
+	user, err := b.entrance.options.Proxy.identity(&http.Request{TLS: &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}, Header: http.Header{"X-Remote-User": {"ann"}, "X-Remote-Group": {"a, b", "c"}}})
+	if err != nil || !slices.Equal(user.Groups, []string{"system:authenticated", "a", "b", "c"}) {
+		t.Errorf("%+v %v", user, err)
+	}
+	if code, _ := b.login("admin-token"); code != http.StatusNotFound {
+		t.Errorf("log-in: %d", code)
 	}
 }

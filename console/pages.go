@@ -54,8 +54,10 @@ type page struct {
 	Menu      []entry
 	// User is whose request it is, empty for a console of one user.
 	User string
-	Keys [][2]string
-	Data any
+	// Leaves says that the user can log out.
+	Leaves bool
+	Keys   [][2]string
+	Data   any
 }
 
 // entry is one of the menu.
@@ -140,7 +142,7 @@ const notesShown = 20
 
 // show writes a page.
 func (v *visit) show(w http.ResponseWriter, here string, a answer) {
-	p := page{Base: v.base, Title: a.title, Here: here, Menu: menu(), Data: a.data, Problem: problemText(v.kept.err), User: v.viewer.name}
+	p := page{Base: v.base, Title: a.title, Here: here, Menu: menu(), Data: a.data, Problem: problemText(v.kept.err), User: v.viewer.name, Leaves: v.leaves}
 	if !v.viewer.all {
 		p.Menu = slices.DeleteFunc(p.Menu, func(e entry) bool { return e.Name == "settings" }) // which are of the whole cluster
 	}

@@ -117,6 +117,8 @@ type pages struct {
 	sights   *sights
 
 	streams streams
+	// leaves says that users log in, and so can log out.
+	leaves bool
 
 	// asking is held while a snapshot answers: it keeps what it has found out.
 	asking sync.Mutex

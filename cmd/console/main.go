@@ -38,7 +38,7 @@ func main() {
 }
 
 const (
-	authToken, authNone = "token", "none"
+	authToken, authProxy, authNone = "token", "proxy", "none"
 	// connections is how many there are at the same time.
 	connections = 512
 )
@@ -51,13 +51,18 @@ type settings struct {
 	router, domain     string
 	behindRouter       bool
 	readTimeout        time.Duration
+	proxyCA            string
+	proxy              console.Proxy
 	logs               logging.Options
 }
 
 func parse(args []string) (*settings, error) {
 	s := &settings{logs: logging.Options{Format: logging.JSON}}
 	fs := flag.NewFlagSet("console", flag.ContinueOnError)
-	fs.StringVar(&s.auth, "auth", authToken, "how users log in: token, with a token for the audience "+console.Audience+"; or none, on loopback only")
+	fs.StringVar(&s.auth, "auth", authToken, "how users log in: token, with a token for the audience "+console.Audience+"; proxy, where a proxy names them; or none, on loopback only")
+	fs.StringVar(&s.proxyCA, "proxy-ca", "", "file with the CA of the proxy's certificate, which is for nothing else: without such a certificate no request is answered")
+	fs.StringVar(&s.proxy.User, "user-header", "X-Remote-User", "header in which the proxy names the user")
+	fs.StringVar(&s.proxy.Groups, "group-header", "X-Remote-Group", "header in which it names groups, separated by commas or in several lines")
 	fs.StringVar(&s.listen, "listen", ":8443", "address and port")
 	fs.StringVar(&s.base, "base-path", "/", "path of all pages, such as /fairlead/")
 	fs.StringVar(&s.certificate, "tls-cert", "", "file with the serving certificate, which is read again when it changes")
@@ -84,12 +89,16 @@ func (s *settings) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unknown argument %q", rest[0])
-	case s.auth != authToken && s.auth != authNone:
-		return fmt.Errorf("unknown --auth %q; use one of: token, none", s.auth)
+	case s.auth != authToken && s.auth != authProxy && s.auth != authNone:
+		return fmt.Errorf("unknown --auth %q; use one of: token, proxy, none", s.auth)
+	case (s.auth == authProxy) != (s.proxyCA != ""):
+		return errors.New("--auth=proxy and --proxy-ca need each other: headers count only from a client with a certificate of that CA")
+	case s.auth == authProxy && (s.proxy.User == "" || s.proxy.Groups == "" || strings.EqualFold(s.proxy.User, s.proxy.Groups)):
+		return errors.New("--user-header and --group-header are two headers")
 	case s.readTimeout <= 0:
 		return fmt.Errorf("--read-timeout %s is less than nothing", s.readTimeout)
-	case s.auth == authToken && (s.certificate == "" || s.key == ""):
-		return errors.New("--auth=token needs --tls-cert and --tls-key: browsers send the cookie of a session over TLS only")
+	case s.auth != authNone && (s.certificate == "" || s.key == ""):
+		return fmt.Errorf("--auth=%s needs --tls-cert and --tls-key: what logs users in is sent over TLS only", s.auth)
 	case s.auth == authNone && s.certificate != "":
 		return errors.New("--auth=none serves on loopback without TLS; leave out --tls-cert")
 	}
@@ -127,11 +136,15 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	entrance, err := console.NewEntrance(options, console.EntranceOptions{Base: s.base, Rights: rights, BehindRouter: s.behindRouter, Log: log})
+	of := console.EntranceOptions{Base: s.base, Rights: rights, BehindRouter: s.behindRouter, Log: log}
+	if s.auth == authProxy {
+		of.Proxy = &s.proxy
+	}
+	entrance, err := console.NewEntrance(options, of)
 	if err != nil {
 		return err
 	}
-	secured, err := secure(l, s.certificate, s.key)
+	secured, err := secure(l, s.certificate, s.key, s.proxyCA)
 	if err != nil {
 		return err
 	}

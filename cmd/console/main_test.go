@@ -9,7 +9,12 @@ import (
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, want string }{
-		{"--auth=proxy", `unknown --auth "proxy"`},
+		{"--auth=ldap", `unknown --auth "ldap"`},
+		{"--auth=proxy", "need each other"},
+		{"--auth=token --proxy-ca x", "need each other"},
+		{"--auth=none --proxy-ca x", "need each other"},
+		{"--auth=proxy --proxy-ca x", "needs --tls-cert and --tls-key"},
+		{"--auth=proxy --proxy-ca x --tls-cert x --tls-key x --group-header x-remote-user", "two headers"},
 		{"", "needs --tls-cert and --tls-key"},
 		{"--tls-cert x", "needs --tls-cert and --tls-key"},
 		{"--auth=none --tls-cert x", "without TLS"},

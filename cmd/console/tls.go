@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
@@ -50,11 +51,23 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.read, nil // one that cannot be read leaves the former in use
 }
 
-// secure serves TLS on a listener, with a bound on connections.
-func secure(l net.Listener, cert, key string) (net.Listener, error) {
+// secure serves TLS on a listener, with a bound on connections. With the CA of a proxy, clients may
+// show a certificate, and one of another CA ends the handshake.
+func secure(l net.Listener, cert, key, proxyCA string) (net.Listener, error) {
 	c := &certificate{cert: cert, key: key}
 	if _, err := c.get(nil); err != nil {
 		return nil, err
 	}
-	return tls.NewListener(netutil.LimitListener(l, connections), &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"http/1.1"}}), nil
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"http/1.1"}}
+	if proxyCA != "" {
+		text, err := os.ReadFile(proxyCA)
+		if err != nil {
+			return nil, fmt.Errorf("read the CA of the proxy: %w", err)
+		}
+		config.ClientAuth, config.ClientCAs = tls.VerifyClientCertIfGiven, x509.NewCertPool()
+		if !config.ClientCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("read the CA of the proxy: %s has no certificate", proxyCA)
+		}
+	}
+	return tls.NewListener(netutil.LimitListener(l, connections), config), nil
 }
