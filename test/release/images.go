@@ -45,11 +45,14 @@ func (r *release) makeImages(ctx context.Context) error {
 
 func (r *release) imageFile(image string) string { return image + "-image_" + r.version + ".oci.tar" }
 
-// digestFlags are the arguments by which generators name images by digest.
+// digestFlags are the arguments by which generators name images by digest. The console is no part
+// of what they write: config/console is applied by itself.
 func (r *release) digestFlags() []string {
 	var flags []string
 	for _, digest := range r.digests {
-		flags = append(flags, "-digest", digest)
+		if !strings.HasPrefix(digest, "console=") {
+			flags = append(flags, "-digest", digest)
+		}
 	}
 	return flags
 }

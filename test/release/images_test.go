@@ -81,3 +81,12 @@ func TestUnpackLayout(t *testing.T) {
 		}
 	}
 }
+
+// TestDigestFlags: the generators are given the digests of the images that they name, and refuse others.
+func TestDigestFlags(t *testing.T) {
+	t.Parallel()
+	r := release{digests: []string{"console=sha256:a", "operator=sha256:b"}}
+	if got := strings.Join(r.digestFlags(), " "); got != "-digest operator=sha256:b" {
+		t.Errorf("got %s", got)
+	}
+}
