@@ -77,6 +77,9 @@ type gateways struct {
 	oldest map[model.ScopeID]map[string]*model.Claim
 	// reports are what the router says about policies for these objects.
 	reports map[model.Object]policy.Report
+	// grants and tlsPolicies are those of each namespace.
+	grants      map[string][]*gatewayv1.ReferenceGrant
+	tlsPolicies map[string][]*gatewayv1.BackendTLSPolicy
 	// joined says that a Gateway shares the router's address.
 	joined bool
 	// assumed are the labels of namespaces that manifests do not have.
@@ -97,6 +100,7 @@ func (s *Snapshot) readGateways() *gateways {
 		source: s.source, served: map[model.Object]metav1.Object{}, joints: map[model.Object]*gatewayapi.Joint{},
 		slots: map[model.Object]map[gatewayapi.Port]int32{}, table: gatewayapi.Table{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{}, doors: map[string]map[model.Object]*model.Claim{},
 		atRouter: map[string]*model.Claim{}, assumed: map[string]string{},
+		grants: byNamespace[*gatewayv1.ReferenceGrant](s.source.Gateways), tlsPolicies: byNamespace[*gatewayv1.BackendTLSPolicy](s.source.Gateways),
 	}
 	for key, o := range s.objects.Gateways {
 		if s.servesGatewayObject(o) {
@@ -338,19 +342,18 @@ func (g *gateways) Object(key model.Object) door.Version {
 }
 
 // Grants implements door.Gateways.
-func (g *gateways) Grants(namespace string) []*gatewayv1.ReferenceGrant {
-	return ofNamespace[*gatewayv1.ReferenceGrant](g.Gateways, namespace)
-}
+func (g *gateways) Grants(namespace string) []*gatewayv1.ReferenceGrant { return g.grants[namespace] }
 
 // TLSPolicies implements door.Gateways.
 func (g *gateways) TLSPolicies(namespace string) []*gatewayv1.BackendTLSPolicy {
-	return ofNamespace[*gatewayv1.BackendTLSPolicy](g.Gateways, namespace)
+	return g.tlsPolicies[namespace]
 }
 
-func ofNamespace[T metav1.Object](all map[model.Object]metav1.Object, namespace string) (found []T) {
+func byNamespace[T metav1.Object](all map[model.Object]metav1.Object) map[string][]T {
+	found := map[string][]T{}
 	for key, o := range all {
-		if v, ok := o.(T); ok && key.Namespace == namespace {
-			found = append(found, v)
+		if v, ok := o.(T); ok {
+			found[key.Namespace] = append(found[key.Namespace], v)
 		}
 	}
 	return found
