@@ -45,12 +45,11 @@ func (r *release) makeImages(ctx context.Context) error {
 
 func (r *release) imageFile(image string) string { return image + "-image_" + r.version + ".oci.tar" }
 
-// digestFlags are the arguments by which generators name images by digest. The console is no part
-// of what they write: config/console is applied by itself.
-func (r *release) digestFlags() []string {
+// digestFlags are the arguments by which a generator names images by digest, but those of some that it does not name.
+func (r *release) digestFlags(but ...string) []string {
 	var flags []string
 	for _, digest := range r.digests {
-		if !strings.HasPrefix(digest, "console=") {
+		if image, _, _ := strings.Cut(digest, "="); !slices.Contains(but, image) {
 			flags = append(flags, "-digest", digest)
 		}
 	}

@@ -39,7 +39,7 @@ func files(t *testing.T, s settings) (folder string, texts map[string]string) {
 			t.Fatal(err)
 		}
 		read[i] = map[string]string{}
-		for _, name := range []string{"install.yaml", "install-compat.yaml", "install-kind.yaml", "kind-cluster.yaml", "uninstall.yaml", "uninstall-crds.yaml"} {
+		for _, name := range []string{"install.yaml", "install-compat.yaml", "install-kind.yaml", "kind-cluster.yaml", "console.yaml", "uninstall.yaml", "uninstall-crds.yaml"} {
 			text, err := os.ReadFile(filepath.Join(folder, name))
 			if err != nil {
 				t.Fatal(err)
@@ -74,7 +74,7 @@ func names(t *testing.T, text string) []string {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	digest := "sha256:" + strings.Repeat("0a", 32)
-	_, texts := files(t, settings{version: "v1.2.3", registry: "r.test:5000/f", digests: map[string]string{"router": digest}})
+	_, texts := files(t, settings{version: "v1.2.3", registry: "r.test:5000/f", digests: map[string]string{"router": digest, "console": digest}})
 	installed := names(t, texts["install.yaml"])
 	removed := slices.Concat(names(t, texts["uninstall.yaml"]), names(t, texts["uninstall-crds.yaml"]))
 	compat := slices.DeleteFunc(slices.Clone(installed), func(o string) bool { return strings.HasPrefix(o, "MutatingAdmissionPolicy") })
@@ -96,7 +96,10 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%q is not in the manifests", image)
 		}
 	}
-	if left := regexp.MustCompile(`fairlead\.dev/[a-z]+:\S+`).FindAllString(texts["install.yaml"], -1); len(left) > 0 {
+	if console := texts["console.yaml"]; !strings.Contains(console, "image: r.test:5000/f/console@"+digest+"\n") || !strings.Contains(console, "Fairlead v1.2.3") {
+		t.Errorf("the console has another image:\n%s", console)
+	}
+	if left := regexp.MustCompile(`fairlead\.dev/[a-z]+:\S+`).FindAllString(texts["install.yaml"]+texts["console.yaml"], -1); len(left) > 0 {
 		t.Errorf("images of no release: %q", left)
 	}
 	for _, wrong := range []string{"", "router", "router=latest", "haproxy=" + digest} {

@@ -4,6 +4,7 @@
 //	install-compat.yaml    the same without MutatingAdmissionPolicies, for Kubernetes before 1.36
 //	install-kind.yaml      the same for a cluster of kind, with an IngressController on the ports of its node
 //	kind-cluster.yaml      the cluster that it is for
+//	console.yaml           the console for users of the cluster, which install.yaml is without
 //	uninstall.yaml         names all objects of them that hold nothing of users
 //	uninstall-crds.yaml    names the kinds and namespaces, with which users' objects go
 //
@@ -34,7 +35,7 @@ func main() {
 	s := settings{digests: map[string]string{}}
 	flag.StringVar(&s.root, "root", ".", "`folder` of the repository")
 	flag.StringVar(&s.version, "version", "", "`version`, such as v1.2.3, which is the tag of images without a digest; default: dev")
-	flag.StringVar(&s.registry, "registry", "fairlead.dev", "`registry` with path: the images are REGISTRY/operator, REGISTRY/router and REGISTRY/speaker")
+	flag.StringVar(&s.registry, "registry", "fairlead.dev", "`registry` with path: the images are REGISTRY/operator, REGISTRY/router, REGISTRY/speaker and REGISTRY/console")
 	flag.Func("digest", "`PROGRAM=sha256:…` of the image of a program, in place of the tag; may be repeated", s.digest)
 	flag.Parse()
 	if s.version != "" {
@@ -63,15 +64,17 @@ type settings struct {
 	digests map[string]string
 }
 
-// programs are the images that the manifests name.
+// programs are the images that the manifests of all of Fairlead name, and consoles those of the console.
 func programs() []string { return []string{"operator", "router", "speaker"} }
+func consoles() []string { return []string{"console"} }
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 func (s *settings) digest(text string) error {
 	program, digest, _ := strings.Cut(text, "=")
-	if !slices.Contains(programs(), program) || !digestForm.MatchString(digest) {
-		return fmt.Errorf("want PROGRAM=sha256:…, with one of the programs %s", strings.Join(programs(), ", "))
+	known := slices.Concat(programs(), consoles())
+	if !slices.Contains(known, program) || !digestForm.MatchString(digest) {
+		return fmt.Errorf("want PROGRAM=sha256:…, with one of the programs %s", strings.Join(known, ", "))
 	}
 	s.digests[program] = digest
 	return nil
@@ -98,6 +101,10 @@ func (s *settings) run(to string) error {
 	if err != nil {
 		return err
 	}
+	console, err := s.build("config/console")
+	if err != nil {
+		return err
+	}
 	version := s.version
 	if version == "" {
 		version = "dev"
@@ -110,6 +117,7 @@ func (s *settings) run(to string) error {
 		"install.yaml":        {installHead, s.whole, all},
 		"install-compat.yaml": {compatHead, s.whole, compat},
 		"install-kind.yaml":   {kindHead, s.whole, kind},
+		"console.yaml":        {consoleHead, s.console, console},
 		"uninstall.yaml":      {uninstallHead, named, removed},
 		"uninstall-crds.yaml": {kindsHead, named, slices.DeleteFunc(slices.Clone(all), func(r *resource.Resource) bool { return !holds(r) })},
 	} {
@@ -142,6 +150,9 @@ const (
 	kindHead = `# Fairlead VERSION, for a cluster of kind that was made with kind-cluster.yaml. The last object is taken once its kind is:
 #
 #   until kubectl apply --server-side -f install-kind.yaml; do sleep 2; done
+`
+	consoleHead = `# The console of Fairlead VERSION, beside install.yaml: kubectl apply --server-side -f console.yaml
+# It waits for its serving certificate, the Secret fairlead-console-tls. To remove it: kubectl delete -f console.yaml
 `
 	uninstallHead = `# Removes Fairlead VERSION, and keeps Routes, policies, IngressControllers, address pools, their kinds and namespaces:
 #
@@ -186,8 +197,12 @@ func holds(r *resource.Resource) bool { return rank(r) < 2 }
 // imageForm is how config names images.
 var imageForm = regexp.MustCompile(`fairlead\.dev/([a-z-]+):dev\b`)
 
-// whole writes objects with the images of the release.
-func (s *settings) whole(all []*resource.Resource) ([]byte, error) {
+// whole writes all of Fairlead, and console the console.
+func (s *settings) whole(all []*resource.Resource) ([]byte, error)   { return s.write(all, programs()) }
+func (s *settings) console(all []*resource.Resource) ([]byte, error) { return s.write(all, consoles()) }
+
+// write writes objects with the images of the release, which are those of some programs.
+func (s *settings) write(all []*resource.Resource, programs []string) ([]byte, error) {
 	var out bytes.Buffer
 	seen := map[string]bool{}
 	for _, r := range all {
@@ -202,8 +217,8 @@ func (s *settings) whole(all []*resource.Resource) ([]byte, error) {
 			return []byte(s.image(program))
 		}))
 	}
-	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, programs()) {
-		return nil, fmt.Errorf("the manifests name the images of %q, want those of %q", got, programs())
+	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, programs) {
+		return nil, fmt.Errorf("the manifests name the images of %q, want those of %q", got, programs)
 	}
 	return out.Bytes(), nil
 }

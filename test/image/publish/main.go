@@ -3,6 +3,7 @@
 //
 //	go run ./test/image/publish registry.example.com/fairlead
 //	kubectl apply -k .tools/release
+//	kubectl apply -k .tools/release/console   # for users of the cluster, if wanted
 //
 // It logs in with what "docker login" or "podman login" left.
 package main

@@ -19,8 +19,8 @@ type release struct {
 	registry, images, manifests, to string
 }
 
-// programs are the images that the manifests name.
-func programs() []string { return []string{"operator", "router", "speaker"} }
+// programs are the images that the manifests name: those of the folder, and of the console's beside it.
+func programs() []string { return []string{"operator", "router", "speaker", "console"} }
 
 // The images of the router and the canary are in the operator's environment, which the field "images" of
 // kustomize does not reach.
@@ -33,6 +33,7 @@ images:
 {{- range $name, $digest := .Digests}}
 - {name: fairlead.dev/{{$name}}, newName: {{$.Registry}}/{{$name}}, digest: "{{$digest}}"}
 {{- end}}
+{{- if .Operator}}
 patches:
 - patch: |
     apiVersion: apps/v1
@@ -46,6 +47,7 @@ patches:
             env:
             - {name: ROUTER_IMAGE, value: "{{.Registry}}/router@{{.Digests.router}}"}
             - {name: CANARY_IMAGE, value: "{{.Registry}}/operator@{{.Digests.operator}}"}
+{{- end}}
 `))
 
 // publish pushes the images and writes the kustomization. The digests are those
@@ -59,22 +61,29 @@ func (r release) publish(ctx context.Context) error {
 		}
 		digests[program] = digest
 	}
-	if err := os.MkdirAll(r.to, 0o755); err != nil {
-		return fmt.Errorf("write the manifests: %w", err)
+	for folder, manifests := range map[string]string{r.to: r.manifests, filepath.Join(r.to, "console"): filepath.Join(r.manifests, "..", "console")} {
+		if err := r.write(folder, manifests, digests); err != nil {
+			return fmt.Errorf("write the manifests: %w", err)
+		}
 	}
-	manifests, err := relative(r.to, r.manifests)
+	fmt.Println(r.to)
+	return nil
+}
+
+// write writes a kustomization of some manifests.
+func (r release) write(folder, manifests string, digests map[string]string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err //nolint:wrapcheck // publish says what it is about
+	}
+	from, err := relative(folder, manifests)
 	if err != nil {
 		return err
 	}
 	var text bytes.Buffer
-	if err := kustomization.Execute(&text, map[string]any{"Manifests": manifests, "Registry": r.registry, "Digests": digests}); err != nil {
-		return fmt.Errorf("write the manifests: %w", err)
+	if err := kustomization.Execute(&text, map[string]any{"Manifests": from, "Registry": r.registry, "Digests": digests, "Operator": folder == r.to}); err != nil {
+		return err //nolint:wrapcheck // publish says what it is about
 	}
-	if err := os.WriteFile(filepath.Join(r.to, "kustomization.yaml"), text.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write the manifests: %w", err)
-	}
-	fmt.Println(r.to)
-	return nil
+	return os.WriteFile(filepath.Join(folder, "kustomization.yaml"), text.Bytes(), 0o644) //nolint:wrapcheck // publish says what it is about
 }
 
 // push pushes an image and returns its digest. The tag says what it was built as;

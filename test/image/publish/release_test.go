@@ -48,9 +48,13 @@ func TestRelease(t *testing.T) {
 	if err := r.publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := exec.CommandContext(t.Context(), kubectl, "kustomize", r.to).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, rendered)
+	var rendered []byte
+	for _, folder := range []string{r.to, filepath.Join(r.to, "console")} {
+		out, err := exec.CommandContext(t.Context(), kubectl, "kustomize", folder).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		rendered = append(rendered, out...)
 	}
 	seen := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)(?:image: |name: (?:ROUTER|CANARY)_IMAGE\n *value: )(.*)$`).FindAllStringSubmatch(string(rendered), -1) {
