@@ -198,7 +198,8 @@ func holds(r *resource.Resource) bool { return rank(r) < 2 }
 var imageForm = regexp.MustCompile(`fairlead\.dev/([a-z-]+):dev\b`)
 
 // whole writes all of Fairlead, and console the console.
-func (s *settings) whole(all []*resource.Resource) ([]byte, error)   { return s.write(all, programs()) }
+func (s *settings) whole(all []*resource.Resource) ([]byte, error) { return s.write(all, programs()) }
+
 func (s *settings) console(all []*resource.Resource) ([]byte, error) { return s.write(all, consoles()) }
 
 // write writes objects with the images of the release, which are those of some programs.

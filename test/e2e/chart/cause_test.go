@@ -55,6 +55,9 @@ func (b *bed) before(task string) {
 		return
 	}
 	b.kubectl(scale("0")...)
+	b.kubectl("wait", "-n", "hello", "--for=delete", "pod", "-l", "app=hello", "--timeout=60s")
+	// The former pod may have had such an event, too, when it started.
+	b.kubectl("delete", "events", "-n", "hello", "--field-selector=reason=Unhealthy")
 	b.kubectl(probe("/status/500")...)
 	b.kubectl(scale("1")...)
 	b.answers(b.address(), "503")
@@ -62,6 +65,7 @@ func (b *bed) before(task string) {
 		_, err := shared.Kubectl(b.t.Context(), "wait", "--for=create", "event", "-n", "hello", "--field-selector=reason=Unhealthy", "--timeout=30s")
 		return err
 	})
+	b.kubectl("wait", "-n", "hello", "--for=jsonpath={.status.phase}=Running", "pod", "-l", "app=hello", "--timeout=30s")
 }
 
 // faults brings about each other cause of a 503 in the table of the page, and looks whether the first command of the page says it.
