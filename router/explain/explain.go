@@ -42,7 +42,7 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 		return s.concealed(e, d, r, c)
 	}
 	s.answer(e, d, r, c)
-	if e.Backend != "" { // a route's, by routed
+	if e.Backend != "" { // which routed has found
 		e.Policies = s.policies(c, r)
 	}
 	e.Others = s.others(d, r, c)
