@@ -29,6 +29,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -39,6 +40,11 @@ import (
 )
 
 func main() {
+	if os.Getenv("GOGC") == "" {
+		// A command holds most of what it has read until it ends. Among 10,000 Routes diff takes 6 % less time and a quarter
+		// more memory.
+		debug.SetGCPercent(200)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	c := &command{in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now()}
 	code := c.run(ctx, arguments(os.Args))

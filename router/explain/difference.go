@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/plan"
@@ -99,18 +100,19 @@ func Compare(before, after *Snapshot) *Difference {
 	touched := map[string]bool{}
 	var notes []string
 	note := func(n string) { notes = append(notes, n) }
-	ask := func(c class) bool {
-		d.Compared++
-		was, is := before.outcome(&c), after.outcome(&c)
-		for _, a := range compare(before, after, was, is) {
-			k := groupKey{a.kind, a.before, a.after, cmp.Or(is.route, was.route)}
+	all := slices.Collect(classes(before, after, note))
+	all = slices.AppendSeq(all, gatewayClasses(before, after, note))
+	d.Compared = len(all)
+	// Each side is asked by one goroutine: a snapshot remembers what it was asked for.
+	var was, is []*outcome
+	both(func() { was = before.outcomes(all) }, func() { is = after.outcomes(all) })
+	for i, c := range all {
+		for _, a := range compare(before, after, was[i], is[i]) {
+			k := groupKey{a.kind, a.before, a.after, cmp.Or(is[i].route, was[i].route)}
 			groups[k] = append(groups[k], c)
-			touched[was.route], touched[is.route] = true, true
+			touched[was[i].route], touched[is[i].route] = true, true
 		}
-		return true
 	}
-	classes(before, after, note)(ask)
-	gatewayClasses(before, after, note)(ask)
 	for k, of := range groups {
 		d.Changes = append(d.Changes, Change{Kind: k.kind, Requests: inWords(of), Before: k.before, After: k.after, Route: k.route, Count: len(of)})
 	}
@@ -129,6 +131,23 @@ func Compare(before, after *Snapshot) *Difference {
 	return d
 }
 
+// both does two things at the same time.
+func both(one, other func()) {
+	var done sync.WaitGroup
+	done.Go(one)
+	other()
+	done.Wait()
+}
+
+// outcomes answers the requests that stand for classes.
+func (s *Snapshot) outcomes(all []class) []*outcome {
+	out := make([]*outcome, len(all))
+	for i := range all {
+		out[i] = s.outcome(&all[i])
+	}
+	return out
+}
+
 // groupKey is what requests with the same change have in common.
 type groupKey struct {
 	kind                 ChangeKind
@@ -140,11 +159,13 @@ func newFindings(before, after *Snapshot) (fresh []Finding) {
 	text := func(f Finding) string {
 		return strings.Join([]string{f.Object, f.Field, string(f.Reason), f.Message}, "\x00")
 	}
+	var was, is *Lint
+	both(func() { was = before.Lint("") }, func() { is = after.Lint("") })
 	known := map[string]bool{}
-	for _, f := range before.Lint("").Findings {
+	for _, f := range was.Findings {
 		known[text(f)] = true
 	}
-	for _, f := range after.Lint("").Findings {
+	for _, f := range is.Findings {
 		if !known[text(f)] && f.Severity != api.SeverityInfo {
 			fresh = append(fresh, f)
 		}
