@@ -203,7 +203,7 @@ func (b *bench) changesOf(ctx context.Context, s *side, prefix string, done func
 		if c.name == "" {
 			samples = pool
 		}
-		before, err := rig.CPUTime(router.PID)
+		before, err := rig.Computed(router.PID)
 		if err != nil {
 			return err
 		}
@@ -215,11 +215,11 @@ func (b *bench) changesOf(ctx context.Context, s *side, prefix string, done func
 			}
 			took = append(took, report.Milliseconds(d))
 		}
-		after, err := rig.CPUTime(router.PID)
+		after, err := rig.Computed(router.PID)
 		if err != nil {
 			return err
 		}
-		done(c.name, took, (after-before)*1000)
+		done(c.name, took, report.Milliseconds(after-before))
 	}
 	return nil
 }
