@@ -79,45 +79,41 @@ func (v *visit) checks() (k kept[check.Report], shown bool) {
 // addresses are those of Services in namespaces that the user sees. Nodes and pools belong to
 // the whole cluster.
 func (v *visit) addresses() kept[Network] {
-	k := v.readings.networks.get(v.r.Context(), v.process)
-	if v.viewer.all {
-		return k
-	}
-	if k.err != nil {
-		k.err = errUnread
-	}
-	if k.value == nil {
-		return k
-	}
-	own := &Network{}
-	for _, a := range k.value.Addresses {
-		if namespace, _, _ := strings.Cut(a.Service, "/"); v.viewer.sees(namespace) {
-			own.Addresses = append(own.Addresses, Address{Addresses: a.Addresses, Service: a.Service, State: a.State, Since: a.Since})
+	return narrowed(v.viewer, v.readings.networks.get(v.r.Context(), v.process), func(all *Network) *Network {
+		own := &Network{}
+		for _, a := range all.Addresses {
+			if namespace, _, _ := strings.Cut(a.Service, "/"); v.viewer.sees(namespace) {
+				own.Addresses = append(own.Addresses, Address{Addresses: a.Addresses, Service: a.Service, State: a.State, Since: a.Since})
+			}
 		}
-	}
-	k.value = own
-	return k
+		return own
+	})
 }
 
 // written are the events about objects in namespaces that the user sees.
 func (v *visit) written() kept[Events] {
-	k := v.readings.happened.get(v.r.Context(), v.process)
-	if v.viewer.all {
+	return narrowed(v.viewer, v.readings.happened.get(v.r.Context(), v.process), func(all *Events) *Events {
+		own := &Events{}
+		for _, e := range all.Items {
+			if v.viewer.sees(e.Namespace) {
+				own.Items = append(own.Items, e)
+			}
+		}
+		return own
+	})
+}
+
+// narrowed is the part of a reading that a viewer sees. Errors are about the whole cluster.
+func narrowed[T any](of *viewer, k kept[T], part func(*T) *T) kept[T] {
+	if of.all {
 		return k
 	}
 	if k.err != nil {
 		k.err = errUnread
 	}
-	if k.value == nil {
-		return k
+	if k.value != nil {
+		k.value = part(k.value)
 	}
-	own := &Events{}
-	for _, e := range k.value.Items {
-		if v.viewer.sees(e.Namespace) {
-			own.Items = append(own.Items, e)
-		}
-	}
-	k.value = own
 	return k
 }
 
