@@ -51,3 +51,33 @@ func TestGuardKnowsPolicies(t *testing.T) {
 		}
 	}
 }
+
+// TestGuardKnowsCertificates: each field of what clients show tells claims apart, but for what
+// only pods see.
+func TestGuardKnowsCertificates(t *testing.T) {
+	t.Parallel()
+	guard := func(c ClientCertificate) string {
+		return (&Claim{Backend: Backend{Asks: &Policy{Certificate: &c}}}).Guard()
+	}
+	base := ClientCertificate{CA: &CA{PEM: "x"}}
+	for f := range reflect.TypeFor[ClientCertificate]().Fields() {
+		other := base
+		switch f.Name {
+		case "CA":
+			other.CA = &CA{PEM: "y"}
+		case "Required":
+			other.Required = true
+		case "Subjects":
+			other.Subjects = []Subject{{Value: "CN=a"}}
+		case "SANs":
+			other.SANs = []SAN{{Kind: SANDNS, Match: SANExact, Value: "a"}}
+		case "Forward":
+			continue
+		default:
+			t.Errorf("nothing says whether %s keeps clients out", f.Name)
+		}
+		if guard(other) == guard(base) {
+			t.Errorf("%s keeps clients out, and Guard does not know it", f.Name)
+		}
+	}
+}

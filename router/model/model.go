@@ -163,7 +163,7 @@ func (c *Claim) Guard() string {
 		judged = firewall(p)
 	}
 	if c := p.Certificate; c != nil {
-		certificate = fmt.Sprint(c.Mark(), c.Required, c.Subjects)
+		certificate = fmt.Sprint(c.Mark(), c.Required, c.Subjects, c.SANs)
 	}
 	if p.APIKeys != nil {
 		keys = *p.APIKeys
