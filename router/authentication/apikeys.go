@@ -52,6 +52,9 @@ func (c *compiler) apiKeys(a *v1alpha1.APIKeyAuthentication) {
 	known := true
 	for i, name := range a.Secrets {
 		names = append(names, c.in.Namespace+"/"+string(name))
+		if strings.Contains(string(name), "/") {
+			names[i] = string(name)
+		}
 		field := fmt.Sprintf("apiKeys.secrets[%d]", i)
 		data, ok := c.secret(field, name)
 		if known = known && data != nil; ok && data != nil {

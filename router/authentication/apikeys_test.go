@@ -12,7 +12,7 @@ import (
 )
 
 func apiKeys(change func(*v1alpha1.APIKeyAuthentication)) *v1alpha1.Authentication {
-	a := &v1alpha1.APIKeyAuthentication{Secrets: []v1alpha1.ObjectName{"keys"}}
+	a := &v1alpha1.APIKeyAuthentication{Secrets: []v1alpha1.ObjectReference{"keys"}}
 	change(a)
 	return &v1alpha1.Authentication{APIKeys: a}
 }
@@ -37,7 +37,7 @@ func TestAPIKeys(t *testing.T) {
 	}{
 		"one Secret":         {spec: apiKeys(func(*v1alpha1.APIKeyAuthentication) {}), consumers: "acme initech"},
 		"two Secrets":        {spec: apiKeys(func(a *v1alpha1.APIKeyAuthentication) { a.Secrets = append(a.Secrets, "more") }), consumers: "acme hooli initech"},
-		"a key twice":        {spec: apiKeys(func(a *v1alpha1.APIKeyAuthentication) { a.Secrets = []v1alpha1.ObjectName{"twins", "keys"} }), consumers: "initech", problem: "consumers a and b have the same key"},
+		"a key twice":        {spec: apiKeys(func(a *v1alpha1.APIKeyAuthentication) { a.Secrets = []v1alpha1.ObjectReference{"twins", "keys"} }), consumers: "initech", problem: "consumers a and b have the same key"},
 		"nothing but twins":  {spec: apiKeys(func(a *v1alpha1.APIKeyAuthentication) { a.Secrets[0] = "twins" }), problem: "have no usable key"},
 		"odd keys":           {spec: apiKeys(func(a *v1alpha1.APIKeyAuthentication) { a.Secrets[0] = "odd" }), problem: "have no usable key"},
 		"no key":             {spec: apiKeys(func(a *v1alpha1.APIKeyAuthentication) { a.Secrets[0] = "nobody" }), problem: "have no usable key"},

@@ -22,10 +22,12 @@ import (
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
-// References are the objects of one namespace that a policy may name. An error says
-// why one cannot be used, without its name; one with a method Unknown says that there
+// References are the objects that a policy may name: by NAME those of its own namespace, by
+// NAMESPACE/NAME those of others. An error says why one cannot be used, and may have a method
+// Reason; one with a method Unknown says that there
 // is no knowing, and then the rest is judged without it.
 type References interface {
 	Secret(name string) (map[string][]byte, error)
@@ -270,7 +272,7 @@ func digest(p *snapshot.Policy) (string, error) {
 	return hex.EncodeToString(sum[:idBytes]), nil
 }
 
-// Secrets returns the names of the Secrets that a group names, which may be nil.
+// Secrets returns what names the Secrets of a group, which may be nil: NAME or NAMESPACE/NAME.
 func Secrets(a *v1alpha1.Authentication) (names []string) {
 	if a == nil {
 		return nil
@@ -321,9 +323,9 @@ func (c *compiler) warn(field, format string, args ...any) {
 
 // secret returns the data of a Secret. It reports false if there is a problem, and
 // nil if it is not known what the Secret holds.
-func (c *compiler) secret(field string, name v1alpha1.ObjectName) (map[string][]byte, bool) {
-	if !objectName(string(name)) {
-		c.close(field, "%q is not the name of a Secret", name)
+func (c *compiler) secret(field string, name v1alpha1.ObjectReference) (map[string][]byte, bool) {
+	if !objectReference(string(name)) {
+		c.close(field, "%q is not the name of a Secret, nor NAMESPACE/NAME", name)
 		return nil, false
 	}
 	data, err := c.in.References.Secret(string(name))
@@ -331,7 +333,7 @@ func (c *compiler) secret(field string, name v1alpha1.ObjectName) (map[string][]
 	case unknown(err):
 		return nil, true
 	case err != nil:
-		c.unresolved(api.ReasonSecretNotFound, field, "%s", err)
+		c.unresolved(policy.ReasonOf(err, api.ReasonSecretNotFound), field, "%s", err)
 		return nil, false
 	case data == nil:
 		data = map[string][]byte{}

@@ -76,7 +76,7 @@ func fetched(uri string) *v1alpha1.Authentication {
 }
 
 func basic(secret string) *v1alpha1.Authentication {
-	return &v1alpha1.Authentication{Basic: &v1alpha1.BasicAuthentication{Secret: v1alpha1.ObjectName(secret)}}
+	return &v1alpha1.Authentication{Basic: &v1alpha1.BasicAuthentication{Secret: v1alpha1.ObjectReference(secret)}}
 }
 
 func external(change func(*v1alpha1.ExternalAuthentication)) *v1alpha1.Authentication {

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Keys of the Secret of authorities.
@@ -176,8 +177,8 @@ func (c *compiler) namedAuthorities(a *v1alpha1.ClientCertificateAuthentication)
 		return "", "", field, named, false
 	case a.CAConfigMap != "":
 		field, named = "clientCertificate.caConfigMap", fmt.Sprintf("ConfigMap %q", a.CAConfigMap)
-		if !objectName(string(a.CAConfigMap)) {
-			c.close(field, "%q is not the name of a ConfigMap", a.CAConfigMap)
+		if !objectReference(string(a.CAConfigMap)) {
+			c.close(field, "%q is not the name of a ConfigMap, nor NAMESPACE/NAME", a.CAConfigMap)
 			return "", "", field, named, false
 		}
 		authorities, err := c.in.References.Authorities(string(a.CAConfigMap))
@@ -185,7 +186,7 @@ func (c *compiler) namedAuthorities(a *v1alpha1.ClientCertificateAuthentication)
 		case unknown(err):
 			return "", "", field, named, false
 		case err != nil:
-			c.close(field, "%s", err)
+			c.unresolved(policy.ReasonOf(err, ""), field, "%s", err)
 			return "", "", field, named, false
 		}
 		text = authorities

@@ -1,6 +1,7 @@
 package authentication
 
 import (
+	"cmp"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/model"
+	"github.com/fairlead/fairlead/router/policy"
 )
 
 // Bounds of the fields.
@@ -61,7 +63,7 @@ func (c *compiler) external(x *v1alpha1.ExternalAuthentication) {
 }
 
 // ca returns the certificates of a Secret, or an empty text if none is named.
-func (c *compiler) ca(field string, name v1alpha1.ObjectName) string {
+func (c *compiler) ca(field string, name v1alpha1.ObjectReference) string {
 	if name == "" {
 		return ""
 	}
@@ -99,7 +101,7 @@ func (c *compiler) address(field, text string, schemes ...string) bool {
 // service finds the pods of the auth server.
 func (c *compiler) service(out *snapshot.External, s *v1alpha1.AuthService) {
 	if path, ok := c.pods("external.service", out, s); ok {
-		c.methods = append(c.methods, "external: would ask Service "+c.in.Namespace+"/"+string(s.Name)+" at "+path)
+		c.methods = append(c.methods, "external: would ask Service "+cmp.Or(string(s.Namespace), c.in.Namespace)+"/"+string(s.Name)+" at "+path)
 	}
 }
 
@@ -116,6 +118,9 @@ func (c *compiler) pods(field string, out *snapshot.External, s *v1alpha1.AuthSe
 	case !objectName(string(s.Name)):
 		c.close(field+".name", "%q is not the name of a Service", s.Name)
 		return "", false
+	case s.Namespace != "" && !namespaceText.MatchString(string(s.Namespace)):
+		c.close(field+".namespace", "%q is not the name of a namespace", s.Namespace)
+		return "", false
 	case port != "" && !portText.MatchString(port):
 		c.close(field+".port", "%q is neither the name nor the number of a port", port)
 		return "", false
@@ -123,11 +128,11 @@ func (c *compiler) pods(field string, out *snapshot.External, s *v1alpha1.AuthSe
 		c.close(field+".path", "must be a path of visible ASCII characters that begins with /")
 		return "", false
 	}
-	endpoints, err := c.in.References.Endpoints(string(s.Name), port)
+	endpoints, err := c.in.References.Endpoints(policy.Named(s.Namespace, s.Name), port)
 	switch {
 	case unknown(err):
 	case err != nil:
-		c.unresolved(api.ReasonServiceNotFound, field, "%s", err)
+		c.unresolved(policy.ReasonOf(err, api.ReasonServiceNotFound), field, "%s", err)
 		return "", false
 	case len(endpoints) > 0:
 		port = strconv.Itoa(int(endpoints[0].Port()))
@@ -138,7 +143,7 @@ func (c *compiler) pods(field string, out *snapshot.External, s *v1alpha1.AuthSe
 	if s.TLS {
 		u = "https://"
 	}
-	u += string(s.Name) + "." + c.in.Namespace + ".svc"
+	u += string(s.Name) + "." + cmp.Or(string(s.Namespace), c.in.Namespace) + ".svc"
 	if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 {
 		u += ":" + port
 	}

@@ -1,6 +1,7 @@
 package authentication
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -37,7 +38,7 @@ func CompileMirror(in Input, m *v1alpha1.Mirror) (*model.Mirror, []Problem) {
 		}
 		to.To = target.URL
 		if t.Service != nil {
-			to.To = "Service " + in.Namespace + "/" + string(t.Service.Name)
+			to.To = "Service " + cmp.Or(string(t.Service.Namespace), in.Namespace) + "/" + string(t.Service.Name)
 		}
 		out.Targets = append(out.Targets, to)
 		c.out.Mirrors = append(c.out.Mirrors, *target)
@@ -116,7 +117,7 @@ func (c *compiler) mirrorTarget(field string, t *v1alpha1.MirrorTarget) (*snapsh
 		return out, len(c.problems) == before
 	}
 	var at snapshot.External
-	_, ok := c.pods(field+".service", &at, &v1alpha1.AuthService{Name: t.Service.Name, Port: t.Service.Port})
+	_, ok := c.pods(field+".service", &at, &v1alpha1.AuthService{Name: t.Service.Name, Namespace: t.Service.Namespace, Port: t.Service.Port})
 	out.URL, out.Endpoints, out.ByEndpoints = strings.TrimSuffix(at.URL, "/"), at.Endpoints, true
 	return out, ok
 }

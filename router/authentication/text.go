@@ -21,11 +21,22 @@ var (
 	pathText   = regex.Later(`^/[!-~]{0,999}$`)
 	urlText    = regex.Later(`^https?://[!-~]{1,1000}$`)
 	paramText  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,64}$`)
+	// namespaceText is a name of a namespace.
+	namespaceText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	portText   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	prefixText = regexp.MustCompile(`^[ -~]{0,32}$`)
 )
 
 func objectName(s string) bool { return objectText().MatchString(s) }
+
+// objectReference is true for NAME and NAMESPACE/NAME.
+func objectReference(s string) bool {
+	namespace, name, other := strings.Cut(s, "/")
+	if !other {
+		return objectName(s)
+	}
+	return namespaceText.MatchString(namespace) && objectName(name)
+}
 
 // reserved are headers that no policy writes: they say where a message ends, where it
 // goes, or what only the router may say about a client. Written by an auth server they

@@ -175,8 +175,7 @@ type Source interface {
 
 // Gateways are what a Source has beside, where it has objects of the Gateway API.
 type Gateways interface {
-	// Grants returns the ReferenceGrants of a namespace, in any order.
-	Grants(namespace string) []*gatewayv1.ReferenceGrant
+	Grants
 	// Slots returns the ports of the router's pod by the ports of a Gateway.
 	Slots(*gatewayv1.Gateway) map[gateway.Port]int32
 	// TLSPolicies returns the BackendTLSPolicies of a namespace, in any order.

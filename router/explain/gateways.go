@@ -77,8 +77,7 @@ type gateways struct {
 	oldest map[model.ScopeID]map[string]*model.Claim
 	// reports are what the router says about policies for these objects.
 	reports map[model.Object]policy.Report
-	// grants and tlsPolicies are those of each namespace.
-	grants      map[string][]*gatewayv1.ReferenceGrant
+	// tlsPolicies are those of each namespace.
 	tlsPolicies map[string][]*gatewayv1.BackendTLSPolicy
 	// joined says that a Gateway shares the router's address.
 	joined bool
@@ -100,7 +99,7 @@ func (s *Snapshot) readGateways() *gateways {
 		source: s.source, served: map[model.Object]metav1.Object{}, joints: map[model.Object]*gatewayapi.Joint{},
 		slots: map[model.Object]map[gatewayapi.Port]int32{}, table: gatewayapi.Table{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{}, doors: map[string]map[model.Object]*model.Claim{},
 		atRouter: map[string]*model.Claim{}, assumed: map[string]string{},
-		grants: byNamespace[*gatewayv1.ReferenceGrant](s.source.Gateways), tlsPolicies: byNamespace[*gatewayv1.BackendTLSPolicy](s.source.Gateways),
+		tlsPolicies: byNamespace[*gatewayv1.BackendTLSPolicy](s.source.Gateways),
 	}
 	for key, o := range s.objects.Gateways {
 		if s.servesGatewayObject(o) {
@@ -340,9 +339,6 @@ func (g *gateways) Object(key model.Object) door.Version {
 	}
 	return nil
 }
-
-// Grants implements door.Gateways.
-func (g *gateways) Grants(namespace string) []*gatewayv1.ReferenceGrant { return g.grants[namespace] }
 
 // TLSPolicies implements door.Gateways.
 func (g *gateways) TLSPolicies(namespace string) []*gatewayv1.BackendTLSPolicy {

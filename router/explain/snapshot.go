@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/certificate"
@@ -275,8 +276,9 @@ type source struct {
 	ingress map[model.Object]string
 	// unreadable routes name a Secret that the user may not read.
 	unreadable map[model.Object]string
-	// policies are those of each namespace, and of the cluster under "".
+	// policies and grants are those of each namespace, and policies of the cluster under "".
 	policies map[string]*policy.Set
+	grants   map[string][]*gatewayv1.ReferenceGrant
 }
 
 func newSource(s *Snapshot) *source {

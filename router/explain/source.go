@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/door"
@@ -18,7 +19,11 @@ import (
 	"github.com/fairlead/fairlead/router/policy"
 )
 
-var _ door.Source = (*source)(nil)
+var (
+	_ door.Source        = (*source)(nil)
+	_ door.Grants        = (*source)(nil)
+	_ door.UnknownGrants = (*source)(nil)
+)
 
 // All implements door.Source.
 func (s *source) All() []model.Object {
@@ -111,8 +116,27 @@ func (s *source) AllPolicies() []model.Object {
 	return slices.Collect(maps.Keys(s.Objects.Policies))
 }
 
+// Grants implements door.Grants.
+func (s *source) Grants(namespace string) []*gatewayv1.ReferenceGrant { return s.grants[namespace] }
+
+// GrantGap implements door.UnknownGrants. Of namespaces that a user may not see, the grants to
+// those that are seen are known.
+func (s *source) GrantGap(namespace string) error {
+	key := door.GrantsOf(namespace)
+	if s.Offline && !s.Complete {
+		return &unknownObject{key, "may be beside the manifests"}
+	}
+	for _, g := range s.Gaps {
+		if model.Kind(g.Kind) == key.Kind && (g.Namespace == "" || g.Namespace == namespace) && g.Except != namespace {
+			return &unknownObject{key, "could not be read: " + g.Why}
+		}
+	}
+	return nil
+}
+
 // readPolicies sorts the policies by their namespace.
 func (s *source) readPolicies() {
+	s.grants = byNamespace[*gatewayv1.ReferenceGrant](s.Gateways)
 	byNamespace := map[string][]*policy.Object{}
 	for key, o := range s.Objects.Policies {
 		byNamespace[key.Namespace] = append(byNamespace[key.Namespace], o)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
@@ -144,6 +145,8 @@ func markOf(o metav1.Object, mark func(model.Object)) (settings bool) {
 		mark(key(policy.KindRoutePolicy))
 	case *v1alpha1.ClusterRoutePolicy:
 		mark(key(policy.KindClusterRoutePolicy))
+	case *gatewayv1.ReferenceGrant:
+		mark(door.GrantsOf(v.Namespace))
 	case *corev1.Namespace:
 		mark(model.Object{Kind: kindNamespace, Name: v.Name})
 	case *operatorv1.IngressController:

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/explain"
 	"github.com/fairlead/fairlead/router/explain/manifest"
 )
@@ -85,7 +86,7 @@ func (f *file) parse(namespace string, data []byte, former *file) {
 	shown, faulty, unknown := map[api.ObjectRef]bool{}, map[api.ObjectRef]bool{}, false
 	old := former.byRef()
 	for _, m := range manifest.Parse(namespace, f.path, data) {
-		if explain.OfGatewayAPI(m.Ref.Kind) { // there is no operator here that would give listeners ports
+		if explain.OfGatewayAPI(m.Ref.Kind) && m.Ref.Kind != string(door.KindGrants) { // there is no operator here that would give listeners ports
 			m = manifest.Manifest{Other: m.Ref.Kind}
 		}
 		bad := m.Object == nil

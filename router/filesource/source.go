@@ -12,6 +12,7 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/changes"
@@ -290,6 +291,11 @@ func (s *Source) ConfigMap(key model.Object) (*policy.ConfigMap, error) {
 
 // Policies implements door.Source.
 func (s *Source) Policies(namespace string) *policy.Set { return s.source().Policies(namespace) }
+
+// Grants implements door.Grants.
+func (s *Source) Grants(namespace string) []*gatewayv1.ReferenceGrant {
+	return door.GrantsFrom(s.source())(namespace)
+}
 
 // Namespace implements door.Source.
 func (s *Source) Namespace(name string) *policy.Namespace { return s.source().Namespace(name) }

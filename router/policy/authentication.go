@@ -54,7 +54,7 @@ func setBasicSecret(s *Spec, v string) error {
 		return errors.New("must be the name of a Secret of the namespace")
 	}
 	s.setAuthentication(func(a *v1alpha1.Authentication) {
-		a.Basic = &v1alpha1.BasicAuthentication{Secret: v1alpha1.ObjectName(v)}
+		a.Basic = &v1alpha1.BasicAuthentication{Secret: v1alpha1.ObjectReference(v)}
 	})
 	return nil
 }

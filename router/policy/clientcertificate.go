@@ -31,7 +31,7 @@ func setClientCA(s *Spec, v string) error {
 		return errors.New("must be the name of a Secret of the namespace")
 	}
 	s.setAuthentication(func(a *v1alpha1.Authentication) {
-		a.ClientCertificate = &v1alpha1.ClientCertificateAuthentication{CASecret: v1alpha1.ObjectName(v)}
+		a.ClientCertificate = &v1alpha1.ClientCertificateAuthentication{CASecret: v1alpha1.ObjectReference(v)}
 	})
 	return nil
 }

@@ -142,7 +142,7 @@ func TestRanksDecide(t *testing.T) {
 func TestAuthenticationIsReplacedNeverDropped(t *testing.T) {
 	t.Parallel()
 	of := func(secret string) v1alpha1.RoutePolicySpec {
-		basic := &v1alpha1.BasicAuthentication{Secret: v1alpha1.ObjectName(secret)}
+		basic := &v1alpha1.BasicAuthentication{Secret: v1alpha1.ObjectReference(secret)}
 		return v1alpha1.RoutePolicySpec{PolicySpec: v1alpha1.PolicySpec{Authentication: &v1alpha1.Authentication{Basic: basic}}}
 	}
 	a, b := routePolicy("a", 1, of("a")), routePolicy("b", 2, of("b"))

@@ -107,13 +107,14 @@ func (r *PageReader) entry(field string, e *v1alpha1.ErrorPage) {
 		r.find(field+".codes", api.ReasonInvalidField, "a key needs codes", "it shows no page")
 		return
 	}
-	set, err := r.ConfigMap(string(e.ConfigMap.Name))
+	name := Named(e.ConfigMap.Namespace, e.ConfigMap.Name)
+	set, err := r.ConfigMap(name)
 	if err != nil || set == nil {
 		if err == nil {
-			err = fmt.Errorf("ConfigMap %q does not exist", e.ConfigMap.Name)
+			err = fmt.Errorf("ConfigMap %q does not exist", name)
 		}
 		if !undecided(err) {
-			r.find(field+".configMap", api.ReasonPageUnavailable, err.Error(), effectNoPage)
+			r.find(field+".configMap", ReasonOf(err, api.ReasonPageUnavailable), err.Error(), effectNoPage)
 		}
 		return
 	}
@@ -125,9 +126,9 @@ func (r *PageReader) entry(field string, e *v1alpha1.ErrorPage) {
 		uses, unfit = set.byStatus(codes)
 	}
 	if len(unfit) > 0 {
-		r.find(field+".configMap", api.ReasonPageUnavailable, fmt.Sprintf("ConfigMap %s: %s", e.ConfigMap.Name, strings.Join(unfit[:min(len(unfit), maxExamples)], "; ")), effectNoPage)
+		r.find(field+".configMap", api.ReasonPageUnavailable, fmt.Sprintf("ConfigMap %s: %s", name, strings.Join(unfit[:min(len(unfit), maxExamples)], "; ")), effectNoPage)
 	} else if len(uses) == 0 {
-		r.find(field+".configMap", api.ReasonPageUnavailable, fmt.Sprintf("no key of ConfigMap %s is named after a status, such as 404.html or 5xx.html", e.ConfigMap.Name), "it shows no page")
+		r.find(field+".configMap", api.ReasonPageUnavailable, fmt.Sprintf("no key of ConfigMap %s is named after a status, such as 404.html or 5xx.html", name), "it shows no page")
 	}
 	r.use(e.From, uses, kind)
 }

@@ -135,7 +135,7 @@ func Read(annotations map[string]string, defaults Spec, t model.Termination, clo
 			problems = append(problems, closing(row.Key, err.Error()))
 		default:
 			s = before
-			p := Problem{Key: row.Key, Severity: api.SeverityWarning, Reason: reasonOf(err, api.ReasonInvalidAnnotation), Message: err.Error(), Effect: effectDefault}
+			p := Problem{Key: row.Key, Severity: api.SeverityWarning, Reason: ReasonOf(err, api.ReasonInvalidAnnotation), Message: err.Error(), Effect: effectDefault}
 			if row.wrong != nil {
 				p.Effect = row.wrong(&s)
 			}

@@ -68,7 +68,7 @@ func compileRedirects(r *v1alpha1.Redirects, p *model.Policy) []Problem {
 		field := fmt.Sprintf("rules[%d]", i)
 		rule, err := redirectRule(&r.Rules[i])
 		if err != nil {
-			find(api.SeverityWarning, field, reasonOf(err, api.ReasonInvalidField), err.Error())
+			find(api.SeverityWarning, field, ReasonOf(err, api.ReasonInvalidField), err.Error())
 			continue
 		}
 		if at := slices.IndexFunc(p.Redirects, func(o model.Redirect) bool { return match.RuleOfRedirect(&o).Covers(match.RuleOfRedirect(&rule)) }); at >= 0 {

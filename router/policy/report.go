@@ -227,6 +227,9 @@ func (t *Tally) addClosings(e *Effective) {
 		switch c.Reason {
 		case api.ReasonNotAllowed:
 			first(&t.notAllowed, c)
+		case api.ReasonRefNotPermitted:
+			first(&t.notAllowed, c)
+			first(&t.unresolved, c)
 		case api.ReasonSecretNotFound, api.ReasonSecretInvalid, api.ReasonServiceNotFound, api.ReasonTargetForbidden:
 			first(&t.unresolved, c)
 		default:
@@ -287,7 +290,7 @@ func (t *Tally) accepted(missing []string) metav1.Condition {
 	case invalid != "":
 		return condition(api.ConditionAccepted, false, api.ReasonPolicyInvalid, "%s", invalid)
 	case t.notAllowed != nil:
-		return condition(api.ConditionAccepted, false, api.ReasonNotAllowed, "%s", t.notAllowed.text)
+		return condition(api.ConditionAccepted, false, t.notAllowed.reason, "%s", t.notAllowed.text)
 	case t.conflicts > 0:
 		return condition(api.ConditionAccepted, false, api.ReasonPolicyConflicted, "an older policy of equal rank sets %s (%d in all)", t.firstConflict, t.conflicts)
 	case len(missing) > 0 && t.targets == 0:

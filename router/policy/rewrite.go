@@ -44,7 +44,7 @@ func compileRewrite(r *v1alpha1.Rewrite, p *model.Policy) []Problem {
 	var problems []Problem
 	find := func(field string, err error, effect string) {
 		problems = append(problems, Problem{
-			Key: "rewrite." + field, Severity: api.SeverityWarning, Reason: reasonOf(err, api.ReasonInvalidField), Message: err.Error(), Effect: effect,
+			Key: "rewrite." + field, Severity: api.SeverityWarning, Reason: ReasonOf(err, api.ReasonInvalidField), Message: err.Error(), Effect: effect,
 		})
 	}
 	const samePath, sameHost = "the path stays as it is", "the Host header stays as it is"
@@ -94,10 +94,14 @@ func (s *Spec) Rewrite(m *model.Match) *model.Rewrite {
 	return nil
 }
 
-// reasonOf is that of a finding about a value that cannot be used.
-func reasonOf(err error, usual api.Reason) api.Reason {
+// ReasonOf is that of a finding about a value that cannot be used.
+func ReasonOf(err error, usual api.Reason) api.Reason {
 	if errors.As(err, new(regex.BacktracksError)) {
 		return api.ReasonRegexBacktracks
+	}
+	var own interface{ Reason() api.Reason }
+	if errors.As(err, &own) {
+		return own.Reason()
 	}
 	return usual
 }

@@ -54,7 +54,7 @@ func ReadService(o metav1.Object) *ServicePolicy {
 		before := spec
 		if err := row.set(&spec, v); err != nil {
 			spec = before
-			p.problems = append(p.problems, Problem{Key: row.Key, Severity: api.SeverityWarning, Reason: reasonOf(err, api.ReasonInvalidAnnotation), Message: err.Error(), Effect: effectDefault})
+			p.problems = append(p.problems, Problem{Key: row.Key, Severity: api.SeverityWarning, Reason: ReasonOf(err, api.ReasonInvalidAnnotation), Message: err.Error(), Effect: effectDefault})
 			continue
 		}
 		fields[row.Group] = field(row.Key)

@@ -101,13 +101,30 @@ func checkUpstreamTLS(t *v1alpha1.UpstreamTLS) (string, error) {
 	}
 	for _, f := range []struct {
 		name   string
-		secret v1alpha1.ObjectName
+		secret v1alpha1.ObjectReference
 	}{{"ca", t.CA}, {"clientCertificate", t.ClientCertificate}} {
-		if f.secret != "" && !isHost(string(f.secret)) {
+		if f.secret != "" && !isReference(string(f.secret)) {
 			return f.name, errors.New("must be the name of a Secret")
 		}
 	}
 	return "", nil
+}
+
+// isReference is true for NAME and NAMESPACE/NAME.
+func isReference(text string) bool {
+	namespace, name, other := strings.Cut(text, "/")
+	if !other {
+		return isHost(text)
+	}
+	return len(validation.IsDNS1123Label(namespace)) == 0 && isHost(name)
+}
+
+// Named returns what names an object of a namespace, or of the policy's own if that is empty.
+func Named(namespace, name v1alpha1.ObjectName) string {
+	if namespace == "" {
+		return string(name)
+	}
+	return string(namespace) + "/" + string(name)
 }
 
 // isHost is true for names of hosts, which names of Secrets look like.

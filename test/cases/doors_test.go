@@ -328,7 +328,7 @@ func TestClosedDoors(t *testing.T) {
 			b.start()
 			b.apply(first)
 			b.plain, b.secure = b.http, b.https
-			b.suffer(t, slices.Concat(objectFaults(), trafficFaults(), lateFaults(), processFaults()))
+			b.suffer(t, slices.Concat(objectFaults(), grantFaults(), trafficFaults(), lateFaults(), processFaults()))
 		})
 	}
 }

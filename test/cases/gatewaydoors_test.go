@@ -42,7 +42,7 @@ func TestGatewayClosedDoors(t *testing.T) {
 			b.applyWithPods(parseStep(t, map[string]string{"in.yaml": strings.Trim(doorsGateway, "\n") + "\n---\n" + tlsSecret(t, "gw", "any", "any")}))
 			b.applyWithPods(change{put: b.objects(t)})
 			b.plain, b.secure = b.slots.First, b.secureSlots.First
-			faults := slices.Concat(objectFaults(), trafficFaults(), lateFaults(), processFaults())
+			faults := slices.Concat(objectFaults(), grantFaults(), trafficFaults(), lateFaults(), processFaults())
 			b.suffer(t, slices.DeleteFunc(faults, func(f fault) bool { return f.routeOnly }))
 		})
 	}

@@ -11,7 +11,7 @@ type APIKeyAuthentication struct {
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
-	Secrets []ObjectName `json:"secrets"`
+	Secrets []ObjectReference `json:"secrets"`
 	// from are the places where a key may be. A request that has one in two places is
 	// refused. The default is the header X-API-Key.
 	//

@@ -50,6 +50,15 @@ type Authentication struct {
 // +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 type ObjectName string
 
+// ObjectReference is NAME, as an ObjectName, or NAMESPACE/NAME. Then a ReferenceGrant of that
+// namespace must permit it: from the group fairlead.dev, the kind RoutePolicy and the policy's
+// namespace, or the kind ClusterRoutePolicy and openshift-ingress. Without it, the object counts as missing.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=317
+// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`
+type ObjectReference string
+
 // HeaderName is the name of a header.
 //
 // +kubebuilder:validation:MaxLength=128
@@ -65,7 +74,7 @@ type BasicAuthentication struct {
 	// the right to get, list and watch it.
 	//
 	// +required
-	Secret ObjectName `json:"secret"`
+	Secret ObjectReference `json:"secret"`
 	// realm is shown by browsers. The default is Restricted.
 	//
 	// +optional
@@ -167,7 +176,7 @@ type ExternalAuthentication struct {
 	// descend from. The default for a url is those that the router's image trusts.
 	//
 	// +optional
-	CASecret ObjectName `json:"caSecret,omitempty"`
+	CASecret ObjectReference `json:"caSecret,omitempty"`
 }
 
 // AuthService is where an auth server is asked: at the ready pods of a Service.
@@ -175,6 +184,13 @@ type AuthService struct {
 	// name of the Service.
 	// +required
 	Name ObjectName `json:"name"`
+	// namespace is that of the Service, if it is another one than the policy's. A ReferenceGrant
+	// there must permit it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace ObjectName `json:"namespace,omitempty"`
 	// port is the name of a port of the Service, or the number of a port of its pods.
 	// It may be left out if there is only one.
 	//
@@ -291,7 +307,7 @@ type JWTIssuer struct {
 	// secret has the keys under the key jwks: a JSON Web Key Set (RFC 7517).
 	//
 	// +optional
-	Secret ObjectName `json:"secret,omitempty"`
+	Secret ObjectReference `json:"secret,omitempty"`
 	// jwks is where the keys are fetched.
 	// +optional
 	JWKS *RemoteKeys `json:"jwks,omitempty"`
@@ -325,7 +341,7 @@ type RemoteKeys struct {
 	// from. The default is those that the router's image trusts.
 	//
 	// +optional
-	CASecret ObjectName `json:"caSecret,omitempty"`
+	CASecret ObjectReference `json:"caSecret,omitempty"`
 }
 
 // JWTSource is a place where a token may be.

@@ -14,18 +14,18 @@ type ClientCertificateAuthentication struct {
 	// needs the right to get, list and watch it.
 	//
 	// +optional
-	CASecret ObjectName `json:"caSecret,omitempty"`
+	CASecret ObjectReference `json:"caSecret,omitempty"`
 	// caConfigMap has the certificates of the authorities under the key ca.crt, in place of
 	// caSecret.
 	//
 	// +optional
-	CAConfigMap ObjectName `json:"caConfigMap,omitempty"`
+	CAConfigMap ObjectReference `json:"caConfigMap,omitempty"`
 	// crlSecret has revocation lists under the key ca.crl. Each authority then needs a list
 	// that is not too old, or its clients are refused. The router needs the right to get, list
 	// and watch it.
 	//
 	// +optional
-	CRLSecret ObjectName `json:"crlSecret,omitempty"`
+	CRLSecret ObjectReference `json:"crlSecret,omitempty"`
 	// mode is Required, or Optional: then clients without a certificate are let in. The
 	// default is Required.
 	//

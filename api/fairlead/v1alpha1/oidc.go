@@ -23,7 +23,7 @@ type OIDCAuthentication struct {
 	// client-secret. Without it the client is a public one.
 	//
 	// +optional
-	ClientSecret ObjectName `json:"clientSecret,omitempty"`
+	ClientSecret ObjectReference `json:"clientSecret,omitempty"`
 	// scopes are asked for besides openid. A refresh token often needs offline_access.
 	//
 	// +optional
@@ -113,7 +113,7 @@ type OIDCAuthentication struct {
 	// from. The default is those that the router's image trusts.
 	//
 	// +optional
-	CASecret ObjectName `json:"caSecret,omitempty"`
+	CASecret ObjectReference `json:"caSecret,omitempty"`
 }
 
 // SessionCookie is about the cookies of a session. They are always Secure and HttpOnly.

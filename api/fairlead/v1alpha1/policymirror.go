@@ -19,7 +19,7 @@ type Mirror struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.service) != has(self.url)",message="set one of service and url"
 type MirrorTarget struct {
-	// service is a Service of the namespace.
+	// service is a Service.
 	// +optional
 	Service *MirrorService `json:"service,omitempty"`
 	// url is another server: http or https, a host and perhaps a port. guard.externalURLs
@@ -69,6 +69,13 @@ type MirrorService struct {
 	// name of the Service.
 	// +required
 	Name ObjectName `json:"name"`
+	// namespace is that of the Service, if it is another one than the policy's. A ReferenceGrant
+	// there must permit it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace ObjectName `json:"namespace,omitempty"`
 	// port is the name of a port of the Service, or the number of a port of its pods.
 	// It may be left out if there is only one.
 	//

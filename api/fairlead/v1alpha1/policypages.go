@@ -85,6 +85,13 @@ type PageSource struct {
 	// name of the ConfigMap.
 	// +required
 	Name ObjectName `json:"name"`
+	// namespace is that of the ConfigMap, if it is another one than the policy's. A ReferenceGrant
+	// there must permit it.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace ObjectName `json:"namespace,omitempty"`
 	// key of the page. Without it each key that is named after a status counts: 404, 404.html,
 	// or 5xx.json, of which a whole status goes first.
 	//

@@ -92,8 +92,8 @@ type Upstream struct {
 	ProxyProtocol string `json:"proxyProtocol,omitempty"`
 }
 
-// UpstreamTLS is TLS from routers to pods. Secrets are of the policy's namespace; those of
-// a ClusterRoutePolicy of the routers' own.
+// UpstreamTLS is TLS from routers to pods. Secrets are of the policy's namespace, or of one
+// that permits it; those of a ClusterRoutePolicy of the routers' own.
 //
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.names) || !has(self.sni) || self.sni == self.names[0]",message="sni must be the name in names"
@@ -111,7 +111,7 @@ type UpstreamTLS struct {
 	// is the Route's, and then the router's own.
 	//
 	// +optional
-	CA ObjectName `json:"ca,omitempty"`
+	CA ObjectReference `json:"ca,omitempty"`
 	// names are those that certificates of pods must be for. HAProxy checks one.
 	//
 	// +optional
@@ -133,5 +133,5 @@ type UpstreamTLS struct {
 	// chain in tls.crt and the key in tls.key.
 	//
 	// +optional
-	ClientCertificate ObjectName `json:"clientCertificate,omitempty"`
+	ClientCertificate ObjectReference `json:"clientCertificate,omitempty"`
 }

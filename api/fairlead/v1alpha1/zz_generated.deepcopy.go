@@ -15,7 +15,7 @@ func (in *APIKeyAuthentication) DeepCopyInto(out *APIKeyAuthentication) {
 	*out = *in
 	if in.Secrets != nil {
 		in, out := &in.Secrets, &out.Secrets
-		*out = make([]ObjectName, len(*in))
+		*out = make([]ObjectReference, len(*in))
 		copy(*out, *in)
 	}
 	if in.From != nil {

@@ -125,7 +125,11 @@ func (b *builder) references(p *policies, g policy.Group, administrators string)
 	if from := p.effective.Origin(g); administrators == "" && from != nil {
 		namespace = cmp.Or(from.Key.Namespace, namespace)
 	}
-	return &door.References{Result: b.result, Source: b.src, Namespace: namespace}
+	refs := &door.References{Result: b.result, Source: b.src, Namespace: namespace}
+	if from := p.effective.Origin(g); from != nil {
+		refs.From = from.Key
+	}
+	return refs
 }
 
 // mayAsk returns which hosts tenants may have asked, nil for each.

@@ -140,7 +140,7 @@ func (p *policies) pages(b *builder) *model.Pages {
 	say := func(problem policy.Problem) {
 		b.findOnce(problem.Severity, problem.Reason, from.Title()+" spec."+problem.Key+": "+problem.Message, problem.Effect)
 	}
-	refs := &door.References{Result: b.result, Source: b.src, Namespace: namespace}
+	refs := &door.References{Result: b.result, Source: b.src, Namespace: namespace, From: from.Key}
 	reader := policy.PageReader{ConfigMap: refs.ConfigMap, Service: func(*v1alpha1.PageService, []int) (*policy.ServicePages, *policy.Problem) {
 		return nil, &policy.Problem{Reason: api.ReasonPolicyNotApplicable, Message: "Services are asked for pages of Routes and Ingresses only", Effect: "it shows no page"}
 	}}

@@ -108,7 +108,7 @@ func clientPEM(value string, into *carried) error {
 }
 
 func clientAuthentication(secret, mode, subject string) *v1alpha1.Authentication {
-	c := &v1alpha1.ClientCertificateAuthentication{CASecret: v1alpha1.ObjectName(secret), Mode: mode}
+	c := &v1alpha1.ClientCertificateAuthentication{CASecret: v1alpha1.ObjectReference(secret), Mode: mode}
 	if subject != "" {
 		c.Subjects = []v1alpha1.ClientSubject{{Attribute: "CN", Value: subject}}
 	}

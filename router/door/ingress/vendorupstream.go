@@ -196,7 +196,7 @@ func (c *conversion) finishUpstreamTLS(into *carried) {
 		c.protect(field, "pods were verified, which needs TLS to them; ask for that, by "+annotationTermination+": reencrypt or the annotation of the same controller", false)
 		return
 	}
-	t := &v1alpha1.UpstreamTLS{SNI: k.sni.value, ClientCertificate: v1alpha1.ObjectName(k.client.value)}
+	t := &v1alpha1.UpstreamTLS{SNI: k.sni.value, ClientCertificate: v1alpha1.ObjectReference(k.client.value)}
 	switch own := into.ingress.Annotations[annotationDestinationCA] != ""; {
 	case own:
 	case into.verifies == "": // then the CA in the Secret of ingress-nginx counts for nothing
@@ -204,7 +204,7 @@ func (c *conversion) finishUpstreamTLS(into *carried) {
 	case k.ca.field == "":
 		return // judged at the end
 	default:
-		t.CA = v1alpha1.ObjectName(k.ca.value)
+		t.CA = v1alpha1.ObjectReference(k.ca.value)
 	}
 	switch name := k.name.value; {
 	case name == "":

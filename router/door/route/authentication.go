@@ -19,7 +19,7 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	if spec.Groups.Authentication == nil && spec.Groups.Authorization == nil || c.Termination == model.Passthrough {
 		return nil // which is closed already
 	}
-	r := &door.References{Result: b.result, Source: b.src, Namespace: cmp.Or(spec.NamedIn, b.route.Namespace)}
+	r := b.references(e, policy.GroupAuthentication, spec.NamedIn)
 	var mayAsk func(string) bool
 	if spec.NamedIn == "" { // administrators may ask each
 		mayAsk = b.selection.MayAsk
@@ -74,6 +74,16 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 		closings = append(closings, policy.Closing{Key: key, Field: at, Reason: api.ReasonPolicyClosed, Message: needs})
 	}
 	return closings
+}
+
+// references returns what the source of a group may name: of the namespace that the
+// administrators' have, else of the Route's.
+func (b *builder) references(e *policy.Effective, g policy.Group, administrators string) *door.References {
+	r := &door.References{Result: b.result, Source: b.src, Namespace: cmp.Or(administrators, b.route.Namespace)}
+	if o := e.Origin(g); o != nil {
+		r.From = o.Key
+	}
+	return r
 }
 
 // clientAuthorities reads authorities, and revocation lists if there are any.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/authentication"
-	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -36,7 +35,7 @@ func (b *builder) mirrors(c *model.Claim, spec *policy.Spec, e *policy.Effective
 		leave("", "", why)
 		return unapplied
 	}
-	r := &door.References{Result: b.result, Source: b.src, Namespace: cmp.Or(spec.MirrorIn, b.route.Namespace)}
+	r := b.references(e, policy.GroupMirror, spec.MirrorIn)
 	var mayAsk func(string) bool
 	if spec.MirrorIn == "" { // administrators may name each
 		mayAsk = b.selection.MayAsk

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -20,7 +19,7 @@ func (b *builder) pages(spec *policy.Spec) *model.Pages {
 	if from != nil {
 		namespace = cmp.Or(from.Key.Namespace, api.OperandNamespace)
 	}
-	refs := &door.References{Result: b.result, Source: b.src, Namespace: namespace}
+	refs := b.references(b.result.Effective, policy.GroupPages, namespace)
 	reader := policy.PageReader{ConfigMap: refs.ConfigMap, Service: b.servicePages}
 	pages, problems := reader.Read(spec.Groups.Pages)
 	for _, p := range problems {

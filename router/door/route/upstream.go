@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ func (b *builder) readUpstream(c *model.Claim, spec *policy.Spec, e *policy.Effe
 	more := model.MoreOptions{ProxyProtocol: spec.ProxyProtocol()}
 	var closings []policy.Closing
 	if t := spec.UpstreamTLS(); t != nil && c.Termination != model.Passthrough { // which is closed already
-		u := &upstreamReader{b: b, effective: e, references: &door.References{Result: b.result, Source: b.src, Namespace: cmp.Or(spec.UpstreamIn, b.route.Namespace)}}
+		u := &upstreamReader{b: b, effective: e, references: b.references(e, policy.GroupUpstreamTLS, spec.UpstreamIn)}
 		u.read(c, spec, t, &more)
 		b.result.Pending = b.result.Pending || u.references.Pending
 		closings = u.closings
@@ -188,7 +187,7 @@ func (u *upstreamReader) secret(field, name string) map[string][]byte {
 	if err != nil {
 		var unknown interface{ Unknown() bool }
 		if !errors.As(err, &unknown) || !unknown.Unknown() {
-			u.close(field, api.ReasonSecretNotFound, err.Error())
+			u.close(field, policy.ReasonOf(err, api.ReasonSecretNotFound), err.Error())
 		}
 		return nil
 	}

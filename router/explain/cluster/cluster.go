@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	routev1 "github.com/openshift/api/route/v1"
@@ -234,11 +235,19 @@ func (r *reader) secrets(ctx context.Context) error {
 	return nil
 }
 
+// named is what NAME or NAMESPACE/NAME means in a policy of a namespace, or of the cluster.
+func named(kind model.Kind, namespace, text string) model.Object {
+	if other, name, ok := strings.Cut(text, "/"); ok {
+		return model.Object{Kind: kind, Namespace: other, Name: name}
+	}
+	return model.Object{Kind: kind, Namespace: cmp.Or(namespace, api.OperandNamespace), Name: text}
+}
+
 // namedSecrets adds the Secrets that authentication needs.
 func (r *reader) namedSecrets(keys model.Objects) {
 	add := func(namespace, name string) {
 		if name != "" {
-			keys[model.Object{Kind: door.KindSecret, Namespace: cmp.Or(namespace, api.OperandNamespace), Name: name}] = struct{}{}
+			keys[named(door.KindSecret, namespace, name)] = struct{}{}
 		}
 	}
 	for k, route := range r.objects.Routes {
@@ -267,7 +276,7 @@ func (r *reader) configMaps(ctx context.Context) error {
 	keys := model.Objects{}
 	add := func(namespace, name string) {
 		if name != "" {
-			keys[model.Object{Kind: door.KindConfigMap, Namespace: cmp.Or(namespace, api.OperandNamespace), Name: name}] = struct{}{}
+			keys[named(door.KindConfigMap, namespace, name)] = struct{}{}
 		}
 	}
 	for k, route := range r.objects.Routes {
@@ -285,7 +294,7 @@ func (r *reader) configMaps(ctx context.Context) error {
 		}
 		for _, e := range p.Spec.Pages.Errors {
 			if e.ConfigMap != nil {
-				add(k.Namespace, string(e.ConfigMap.Name))
+				add(k.Namespace, policy.Named(e.ConfigMap.Namespace, e.ConfigMap.Name))
 			}
 		}
 	}
