@@ -23,8 +23,8 @@ var (
 	paramText  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,64}$`)
 	// namespaceText is a name of a namespace.
 	namespaceText = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	portText   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	prefixText = regexp.MustCompile(`^[ -~]{0,32}$`)
+	portText      = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	prefixText    = regexp.MustCompile(`^[ -~]{0,32}$`)
 )
 
 func objectName(s string) bool { return objectText().MatchString(s) }

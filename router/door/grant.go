@@ -42,7 +42,7 @@ func GrantsOf(namespace string) model.Object {
 
 // Permitted reports whether one of the grants of the other namespace permits a reference.
 func Permitted(all []*gatewayv1.ReferenceGrant, r Reference) bool {
-	return slices.ContainsFunc(all, func(g *gatewayv1.ReferenceGrant) bool { return r.permittedBy(g) })
+	return slices.ContainsFunc(all, r.permittedBy)
 }
 
 func (r *Reference) permittedBy(g *gatewayv1.ReferenceGrant) bool {

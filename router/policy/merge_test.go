@@ -149,7 +149,7 @@ func TestAuthenticationIsReplacedNeverDropped(t *testing.T) {
 	none := routePolicy("none", 3, v1alpha1.RoutePolicySpec{})
 	for name, tt := range map[string]struct {
 		sources []*Source
-		secret  v1alpha1.ObjectName
+		secret  v1alpha1.ObjectReference
 		closed  bool
 	}{
 		"alone":                        {[]*Source{a.source(RankDefault)}, "a", false},

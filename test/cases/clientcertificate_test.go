@@ -64,6 +64,26 @@ spec:
       caSecret: a
       mode: Optional
       subjects: [{value: "CN=ann,OU=staff"}, {type: Prefix, value: "CN=svc-"}, {attribute: CN, value: "bob"}]
+---
+kind: Route
+metadata: {namespace: cc, name: named}
+spec: {host: named.cc.test, to: {kind: Service, name: web}, tls: {termination: edge}}
+---
+kind: RoutePolicy
+metadata: {namespace: cc, name: named}
+spec:
+  targetRefs: [{group: route.openshift.io, kind: Route, name: named}]
+  authentication: {clientCertificate: {caSecret: a, sans: [{kind: DNS, value: a.test}, {kind: DNS, value: b.test}]}}
+---
+kind: Route
+metadata: {namespace: cc, name: named-admin}
+spec: {host: named.cc.test, path: /admin, to: {kind: Service, name: web}, tls: {termination: edge}}
+---
+kind: RoutePolicy
+metadata: {namespace: cc, name: named-admin}
+spec:
+  targetRefs: [{group: route.openshift.io, kind: Route, name: named-admin}]
+  authentication: {clientCertificate: {caSecret: a, sans: [{kind: DNS, value: a.test}]}}
 `
 
 // certLines are what the hosts answer.
@@ -129,6 +149,12 @@ var certLines = []string{
 	"GET https://subjects.cc.test/ as=bob/anything@client-a -> 200",
 	"GET https://subjects.cc.test/ as=bobby@client-a -> 403",
 	"GET https://subjects.cc.test/ as=ann/staff@client-b -> closed",
+	// Paths that differ by alternative names alone are told apart in any spelling.
+	"GET https://named.cc.test/ as=bo~dns:b.test@client-a -> 200",
+	"GET https://named.cc.test/admin as=bo~dns:b.test@client-a -> 403",
+	"GET https://named.cc.test/%61dmin as=bo~dns:b.test@client-a -> 403",
+	"GET https://named.cc.test//admin as=bo~dns:b.test@client-a -> 400",
+	"GET https://named.cc.test/%61dmin as=al~dns:a.test@client-a -> 200",
 }
 
 func certBed(t *testing.T, version string) *bed {

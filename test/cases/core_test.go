@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/certificate"
@@ -81,6 +82,8 @@ func clone(o metav1.Object) metav1.Object {
 	case *corev1.Service:
 		return o.DeepCopy()
 	case *discoveryv1.EndpointSlice:
+		return o.DeepCopy()
+	case *gatewayv1.ReferenceGrant:
 		return o.DeepCopy()
 	case *corev1.Secret:
 		return o.DeepCopy()

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"testing"
+
+	"github.com/fairlead/fairlead/router/door"
+	"github.com/fairlead/fairlead/router/model"
 )
 
 // elsewhere is the namespace that has the door's Secrets, too.
@@ -60,5 +63,47 @@ func grantFaults() []fault {
 				b.remove(func(d *closedDoor) string { return "ReferenceGrant " + d.elsewhere() + "/door" })
 			},
 		},
+	}
+}
+
+// TestGrantConditions: a policy says which of its fields names what no ReferenceGrant permits,
+// and that its paths are closed. A grant, and its end, count without a reload.
+func TestGrantConditions(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, "haproxy", newMemory())
+	b.start()
+	b.applyWithPods(parseStep(t, map[string]string{"services": "gc/web http=8080 web@198.18.250.60", "in.yaml": `kind: Secret
+metadata: {namespace: gc-shared, name: keys}
+stringData: {ann: "ann-key-0123456789abcdef"}
+---
+kind: Route
+metadata: {namespace: gc, name: web}
+spec: {host: web.gc.test, to: {kind: Service, name: web}}
+---
+kind: RoutePolicy
+metadata: {namespace: gc, name: keys}
+spec:
+  targetRefs: [{group: route.openshift.io, kind: Route, name: web}]
+  authentication: {apiKeys: {secrets: [gc-shared/keys]}}
+`}))
+	denied := func() {
+		t.Helper()
+		const why = "spec.authentication.apiKeys.secrets[0]: no ReferenceGrant of namespace gc-shared permits Secret gc-shared/keys"
+		b.expectPolicy(t, "gc", "keys", "Accepted", "False RefNotPermitted", why)
+		b.expectPolicy(t, "gc", "keys", "ResolvedRefs", "False RefNotPermitted", why)
+		b.expectPolicy(t, "gc", "keys", "Protecting", "False ClosedPaths", why)
+		b.expectLine("GET http://web.gc.test/ h:X-API-Key=ann-key-0123456789abcdef -> 503")
+	}
+	denied()
+	b.put(t, "kind: ReferenceGrant\nmetadata: {namespace: gc-shared, name: gc}\nspec: {from: [{group: fairlead.dev, kind: RoutePolicy, namespace: gc}], to: [{group: \"\", kind: Secret, name: keys}]}")
+	b.expectPolicy(t, "gc", "keys", "Accepted", "True Accepted", "")
+	b.expectPolicy(t, "gc", "keys", "ResolvedRefs", "True ResolvedRefs", "")
+	b.expectPolicy(t, "gc", "keys", "Protecting", "True Protecting", "")
+	b.expectLine("GET http://web.gc.test/ h:X-API-Key=ann-key-0123456789abcdef -> 200")
+	b.expectLine("GET http://web.gc.test/ -> 401")
+	b.apply(change{del: []model.Object{{Kind: door.KindGrants, Namespace: "gc-shared", Name: "gc"}}})
+	denied()
+	if n := b.reloads(); n != 0 {
+		t.Errorf("%d reloads", n)
 	}
 }
