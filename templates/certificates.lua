@@ -125,6 +125,53 @@ do
     end
   end)
 
+  -- Subjects by expressions: txn.client_patterns lists them (ClientCertificate.PatternList), each
+  -- as D for the whole name or C for the common name, the longest name that it is compared with,
+  -- and the expression in hexadecimal.
+  local patternsOf = remember(1024 * 1024, function(text)
+    local list = {}
+    for kind, longest, value in string.gmatch(text, "(%u)(%d+):(%x+)") do
+      local good, regex = Regex.new(unhex(value), true)
+      list[#list + 1] = { common = kind == "C", longest = tonumber(longest), regex = good and regex or nil }
+    end
+    return list
+  end)
+
+  -- plain reports whether each comma of a name ends a part, and each part is one type, an equals
+  -- sign and a value of its own (match.PlainName): then no value can look like another part.
+  -- Commons counts the common names.
+  local function plain(name)
+    local commons = 0
+    if string.find(name, "[^ -~]") or string.find(name, '[\\+"<>;]') then
+      return false
+    end
+    for part in string.gmatch(name .. ",", "([^,]*),") do
+      local kind = string.match(part, "^([%w.-]+)=[^=#][^=]*$")
+      if not kind then
+        return false
+      end
+      commons = commons + (kind == "CN" and 1 or 0)
+    end
+    return true, commons
+  end
+
+  core.register_action("fairlead_subject_patterns", { "http-req" }, function(txn)
+    local whole = unhex(txn:get_var("txn.client_subject") or "")
+    local common = unhex(txn:get_var("txn.client_cn") or "")
+    local good, commons = plain(whole)
+    if not good then
+      return
+    end
+    for _, pattern in ipairs(patternsOf(txn:get_var("txn.client_patterns") or "")) do
+      local name = pattern.common and common or whole
+      local compared = #name > 0 and #name <= pattern.longest and (not pattern.common or commons == 1)
+      if compared and pattern.regex and (pattern.regex:match(name)) then
+        txn:set_var("txn.client_matched", true)
+        return
+      end
+    end
+  end)
+
   -- What of the names stands in X-Forwarded-Client-Cert: texts without quotes and
   -- backslashes, and in quotes what has a separator.
   local keys = { ["2"] = "DNS", ["6"] = "URI" }

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
+	"github.com/fairlead/fairlead/router/regex"
 )
 
 // Keys of the Secret of authorities.
@@ -21,7 +22,9 @@ const (
 
 const (
 	mostSubjects = 64
-	maxSubject   = 512
+	// mostExpressions is how many of them may be regular expressions: a request is compared with all.
+	mostExpressions = 8
+	maxSubject      = 512
 	// mostSANBytes is how long alternative names are together: a route's are one value of a map, in hexadecimal, and
 	// HAProxy reads a line of a file into one buffer.
 	mostSANBytes = 4 << 10
@@ -39,16 +42,7 @@ func (c *compiler) clientCertificate(a *v1alpha1.ClientCertificateAuthentication
 		c.close("clientCertificate.subjects", "has %d subjects; at most %d are possible", len(a.Subjects), mostSubjects)
 		return
 	}
-	for i, s := range a.Subjects {
-		field := fmt.Sprintf("clientCertificate.subjects[%d]", i)
-		c.oneOf(field+".attribute", s.Attribute, "DN", "CN")
-		c.oneOf(field+".type", s.Type, "Exact", "Prefix")
-		if s.Value == "" || len(s.Value) > maxSubject {
-			c.close(field+".value", "must have 1 to %d bytes", maxSubject)
-			continue
-		}
-		out.Subjects = append(out.Subjects, model.Subject{Common: s.Attribute == "CN", Prefix: s.Type == "Prefix", Value: s.Value})
-	}
+	out.Subjects = c.subjects(a.Subjects)
 	out.SANs = c.sans(a.SANs)
 	var ok bool
 	if out.Forward, ok = forwards[a.Forward]; !ok {
@@ -61,6 +55,35 @@ func (c *compiler) clientCertificate(a *v1alpha1.ClientCertificateAuthentication
 		out.CA = ca
 		c.certificate = out
 	}
+}
+
+// subjects reads those that are let in. What cannot be read is a problem that closes.
+func (c *compiler) subjects(all []v1alpha1.ClientSubject) (out []model.Subject) {
+	expressions := 0
+	for i, s := range all {
+		field := fmt.Sprintf("clientCertificate.subjects[%d]", i)
+		c.oneOf(field+".attribute", s.Attribute, "DN", "CN")
+		c.oneOf(field+".type", s.Type, "Exact", "Prefix", policy.SubjectRegex)
+		if s.Value == "" || len(s.Value) > maxSubject {
+			c.close(field+".value", "must have 1 to %d bytes", maxSubject)
+			continue
+		}
+		subject := model.Subject{Common: s.Attribute == "CN", Prefix: s.Type == "Prefix", Value: s.Value}
+		if s.Type == policy.SubjectRegex {
+			if expressions++; expressions > mostExpressions {
+				c.unresolved(api.ReasonLimitExceeded, "clientCertificate.subjects", "has more than %d regular expressions; join some by |", mostExpressions)
+				return nil
+			}
+			m, err := regex.ParseValue(s.Value)
+			if err != nil {
+				c.unresolved(policy.ReasonOf(err, ""), field+".value", "%s", err)
+				continue
+			}
+			subject.Expression, subject.Value, subject.Longest = true, m.Pattern, m.Longest
+		}
+		out = append(out, subject)
+	}
+	return out
 }
 
 // deepEnough reports whether authorities let in what depth says. If not, that is a problem.

@@ -74,7 +74,27 @@ func TestClientCertificate(t *testing.T) {
 		"bad":      {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.CASecret = "bad" }), problem: "is bad"},
 		"no value": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) { c.Subjects = []v1alpha1.ClientSubject{{}} }), problem: "subjects[0].value must have"},
 		"a pattern": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
-			c.Subjects = []v1alpha1.ClientSubject{{Type: "Regex", Value: "."}}
+			c.Subjects = []v1alpha1.ClientSubject{{Type: "Regex", Value: "CN=(a|b),.*"}, {Attribute: "CN", Type: "Regex", Value: "a b"}}
+		}), demands: true},
+		"no pattern": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.Subjects = []v1alpha1.ClientSubject{{Value: "CN=a"}, {Type: "Regex", Value: "CN=(a"}}
+		}), problem: "subjects[1].value is not a regular expression of RE2"},
+		"a half pattern": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.Subjects = []v1alpha1.ClientSubject{{Type: "Regex", Value: "CN=a)|(?:CN=b"}}
+		}), problem: "subjects[0].value is not a regular expression of RE2"},
+		"a slow pattern": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.Subjects = []v1alpha1.ClientSubject{{Type: "Regex", Value: "(a+)+(b+)+(c+)+(d+)+(e+)+(f+)+"}}
+		}), problem: "subjects[0].value"},
+		"letters beyond ASCII": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.Subjects = []v1alpha1.ClientSubject{{Type: "Regex", Value: "CN=zo\u00eb"}}
+		}), problem: "printable ASCII"},
+		"nine patterns": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			for range 9 {
+				c.Subjects = append(c.Subjects, v1alpha1.ClientSubject{Type: "Regex", Value: "a"})
+			}
+		}), problem: "more than 8 regular expressions"},
+		"a type": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
+			c.Subjects = []v1alpha1.ClientSubject{{Type: "regex", Value: "a"}}
 		}), problem: "subjects[0].type must be"},
 		"an email": {spec: clientCertificate(func(c *v1alpha1.ClientCertificateAuthentication) {
 			c.Subjects = []v1alpha1.ClientSubject{{Attribute: "SAN", Value: "a"}}

@@ -91,6 +91,8 @@ type Result struct {
 	Effective *policy.Effective
 	// OfGateway is nil for objects of other APIs, of which there may be very many.
 	*OfGateway
+	// Patterned says that the object has a pattern that no claim shows where it is refused.
+	Patterned bool
 	// Patterns is how many objects of the namespace may have patterns by the word of
 	// administrators, or 0 for as many as the router lets each namespace have.
 	Patterns int
@@ -131,7 +133,8 @@ type Past struct {
 	Stretch int
 	// Now is the time, or zero where there is no knowing.
 	Now time.Time
-	// Unpatterned says that too many older routes choose or replace paths by patterns.
+	// Unpatterned says that too many older routes choose or replace paths, or let clients in, by
+	// patterns.
 	Unpatterned bool
 	// Crowded says that older objects make all the claims that a namespace may have.
 	Crowded bool

@@ -112,6 +112,12 @@ func clientCertificate(k *model.ClientCertificate) Policy {
 	if n := len(k.Subjects); n > 0 {
 		value += fmt.Sprintf(", of %d subjects", n)
 	}
+	for _, s := range k.Subjects {
+		if s.Expression {
+			value += ", regular expressions among them"
+			break
+		}
+	}
 	return Policy{Name: "client certificate", Value: value, Source: "authentication", Doc: "Asked for in the handshake; requests over a connection for another host get 421, over plain HTTP 403 if it is required."}
 }
 

@@ -3,6 +3,7 @@ package model
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"strings"
 )
 
@@ -85,7 +86,26 @@ type Subject struct {
 	Common bool
 	// Prefix compares with the beginning.
 	Prefix bool
-	Value  string
+	// Expression is true if Value is a regular expression as regex.Pattern.Text has it, for
+	// names of up to Longest bytes.
+	Expression bool
+	Longest    int
+	Value      string
+}
+
+// PatternKey stands behind the name of the backend in the map of subjects, for expressions.
+const PatternKey = "R"
+
+// PatternList writes the subjects that are expressions as templates/certificates.lua reads
+// them, or "" if none is one.
+func (c *ClientCertificate) PatternList() string {
+	var entries []string
+	for _, s := range c.Subjects {
+		if s.Expression {
+			entries = append(entries, s.kind()+strconv.Itoa(s.Longest)+":"+hex.EncodeToString([]byte(s.Value)))
+		}
+	}
+	return strings.Join(entries, "+")
 }
 
 // Demanded reports whether requests without a certificate are refused.
@@ -118,14 +138,18 @@ const ClientMarkPrefix = clientMark
 // Key returns what stands for the subject in a map, after the name of the backend: the
 // text in hexadecimal, because it may have any characters, and a dot where it ends.
 func (s Subject) Key() string {
-	kind, end := SubjectWhole, "."
-	if s.Common {
-		kind = SubjectCommon
-	}
+	end := "."
 	if s.Prefix {
 		end = ""
 	}
-	return kind + strings.ToUpper(hex.EncodeToString([]byte(s.Value))) + end
+	return s.kind() + strings.ToUpper(hex.EncodeToString([]byte(s.Value))) + end
+}
+
+func (s Subject) kind() string {
+	if s.Common {
+		return SubjectCommon
+	}
+	return SubjectWhole
 }
 
 // Letters that begin the keys of subjects.

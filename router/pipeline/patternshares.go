@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 )
 
-// patternShares bounds the routes whose paths are chosen or replaced by a pattern, in each
-// namespace and in all: the oldest ones have theirs applied. It is a function of the
+// patternShares bounds the routes whose paths are chosen or replaced by a pattern, or that let
+// clients in by one, in each namespace and in all: the oldest ones have theirs applied. It is a function of the
 // claims alone, so that every router decides the same.
 //
 // Within the bounds, a change costs one look. Beyond them it costs a walk over all routes
@@ -29,12 +29,15 @@ func newPatternShares() patternShares {
 	return patternShares{asking: map[model.Object]*model.Claim{}, bounds: map[model.Object]int{}, namespaces: map[string]int{}, refused: model.Objects{}}
 }
 
-// set notes what a route asks for now, and how many its namespace may have; 0 is as many as
-// settings say.
-func (p *patternShares) set(key model.Object, claims []*model.Claim, bound int) {
+// set notes what a route asks for now, and how many its namespace may have.
+func (p *patternShares) set(key model.Object, r *door.Result) {
 	var now *model.Claim
-	if i := slices.IndexFunc(claims, asksForPattern); i >= 0 {
-		now = claims[i]
+	bound := r.Patterns // 0 is as many as settings say
+	switch i := slices.IndexFunc(r.Claims, asksForPattern); {
+	case i >= 0:
+		now = r.Claims[i]
+	case r.Patterned && len(r.Claims) > 0:
+		now = r.Claims[0]
 	}
 	old := p.asking[key]
 	if now == nil {

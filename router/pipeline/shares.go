@@ -29,7 +29,7 @@ func newShares() shares {
 // gone.
 func (s *shares) set(key model.Object, v door.Version, r *door.Result) {
 	s.checks.set(key, r.Claims)
-	s.patterns.set(key, r.Claims, r.Patterns)
+	s.patterns.set(key, r)
 	s.pages.set(key, r.Claims)
 	wants := 0
 	if r.OfGateway != nil {

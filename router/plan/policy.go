@@ -98,7 +98,12 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 	}
 	if p.Certificate != nil {
 		for _, subject := range p.Certificate.Subjects {
-			entries[Entry{MapSubjects, name + "/" + subject.Key()}] = "1"
+			if !subject.Expression {
+				entries[Entry{MapSubjects, name + "/" + subject.Key()}] = "1"
+			}
+		}
+		if list := p.Certificate.PatternList(); list != "" {
+			entries[Entry{MapSubjects, name + "/" + model.PatternKey}] = list
 		}
 		if len(p.Certificate.SANs) > 0 {
 			entries[Entry{MapSubjects, name + "/" + model.SANKey}] = p.Certificate.SANList()

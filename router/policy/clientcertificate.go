@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -24,6 +25,18 @@ var clientCertificateRow = Annotation{
 	Key: AnnotationClientCertificate, Values: "Required or Optional", Default: "Required", Terminations: tls,
 	Doc:      "With Optional, clients of fairlead.dev/client-ca may come without a certificate.",
 	protects: always, set: setClientCertificate,
+}
+
+// SubjectRegex is the type of subjects that are regular expressions.
+const SubjectRegex = "Regex"
+
+// SubjectExpression returns which subject of a group, which may be nil, is the first regular
+// expression, or -1 if none is one.
+func SubjectExpression(a *v1alpha1.Authentication) int {
+	if a == nil || a.ClientCertificate == nil {
+		return -1
+	}
+	return slices.IndexFunc(a.ClientCertificate.Subjects, func(s v1alpha1.ClientSubject) bool { return s.Type == SubjectRegex })
 }
 
 func setClientCA(s *Spec, v string) error {

@@ -120,6 +120,9 @@ func (s *Selection) boundRegex(e *Effective) {
 	if r := e.Spec.Rewrite; r != nil && r.Regex != nil {
 		refuse(GroupRewrite, ".regex")
 	}
+	if i := SubjectExpression(e.Spec.Authentication); i >= 0 {
+		refuse(GroupAuthentication, fmt.Sprintf(".clientCertificate.subjects[%d]", i))
+	}
 	if e.Spec.Redirects == nil {
 		return
 	}

@@ -142,7 +142,11 @@ func clientCertificateRules(l Layout, caps plan.Capabilities, tls bool) []string
 	listed := func(letter, variable string) string {
 		return fmt.Sprintf("{ var(txn.backend),concat(/%s,%s,.),map_beg(%s) -m found }", letter, variable, l.MapFile(plan.MapSubjects))
 	}
-	r.add("deny deny_status 403 if %s !%s !%s", subjects, listed(model.SubjectWhole, "txn.client_subject"), listed(model.SubjectCommon, "txn.client_cn"))
+	if caps.Lua {
+		r.add("set-var(txn.client_patterns) var(txn.backend),concat(/%s),map_str(%s) if %s", model.PatternKey, l.MapFile(plan.MapSubjects), subjects)
+		r.add("lua.fairlead_subject_patterns if { var(txn.client_patterns) -m found }")
+	}
+	r.add("deny deny_status 403 if %s !%s !%s !{ var(txn.client_matched) -m found }", subjects, listed(model.SubjectWhole, "txn.client_subject"), listed(model.SubjectCommon, "txn.client_cn"))
 	if caps.Lua {
 		r.add("set-var(txn.client_sans) var(txn.backend),concat(/%s),map_str(%s) if %s %s", model.SANKey, l.MapFile(plan.MapSubjects), certified, asks(model.FlagSANs))
 		r.add("lua.fairlead_alternative_names if { var(txn.client_sans) -m found }")

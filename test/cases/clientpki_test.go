@@ -19,7 +19,7 @@ import (
 
 // client returns the certificate of a client: "NAME@CA", or "NAME@MIDDLE@CA" for one that
 // an authority below another has signed, which is sent along. One whose name begins with
-// "expired" has expired; a slash in the name begins the unit, a tilde alternative names.
+// "expired" has expired; a slash in the name begins the unit, or several of one part, a tilde alternative names.
 func (a *authority) client(words string) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -38,7 +38,7 @@ func (a *authority) client(words string) (*tls.Certificate, error) {
 		name, unit, _ := strings.Cut(whole, "/")
 		template := &x509.Certificate{Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(time.Hour)}
 		if unit != "" {
-			template.Subject.OrganizationalUnit = []string{unit}
+			template.Subject.OrganizationalUnit = strings.Split(unit, "/")
 		}
 		if err := alternativeNames(template, alternatives); err != nil {
 			return nil, err

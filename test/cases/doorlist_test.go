@@ -81,9 +81,12 @@ func closedDoors(t *testing.T) []closedDoor {
 	revoked.wrong = []string{"authentication: {clientCertificate: {caSecret: authorities, crlSecret: a/b}}", "authentication: {clientCertificate: {caSecret: authorities, crlSecret: authorities}}", "authentication: {clientCertificate: {caConfigMap: none, crlSecret: lists}}"}
 	alternative.name, alternative.spec, alternative.bad, alternative.good = "alternative", "authentication: {clientCertificate: {caSecret: authorities, sans: [{kind: DNS, value: alice.test}]}}", "as=alice.test@client-a", "as=alice~dns:alice.test@client-a"
 	alternative.wrong = []string{"authentication: {clientCertificate: {caSecret: authorities, sans: [{kind: dns, value: alice}]}}", "authentication: {clientCertificate: {caSecret: authorities, sans: [{kind: IP, value: alice}]}}", "authentication: {clientCertificate: {caSecret: authorities, forward: all}}"}
+	pattern := certificate
+	pattern.name, pattern.spec, pattern.bad = "pattern", "authentication: {clientCertificate: {caSecret: authorities, subjects: [{type: Regex, value: 'CN=al[a-z]+'}]}}", "as=xalice@client-a"
+	pattern.wrong = []string{"authentication: {clientCertificate: {caSecret: authorities, subjects: [{type: Regex, value: 'CN=(al'}]}}", "authentication: {clientCertificate: {caSecret: authorities, subjects: [{type: regex, value: '.*'}]}}", "authentication: {clientCertificate: {caSecret: authorities, subjects: [{type: Regex, value: 'CN=al)|(?:.*'}]}}"}
 	name.name, name.spec, name.bad = "subject", "authentication: {clientCertificate: {caSecret: authorities, subjects: [{value: CN=alice}]}}", "as=bob@client-a"
 	return []closedDoor{
-		foreign, none, name, revoked, alternative,
+		foreign, none, name, revoked, alternative, pattern,
 		{name: "allow", spec: "access: {allow: [127.0.0.2]}", weaker: openToAll, wrong: []string{"access: {allow: [nonsense]}", `access: {allow: ["127.0.0.1\n"]}`}, from: "127.0.0.2"},
 		{name: "deny", spec: "access: {deny: [127.0.0.1]}", weaker: openToAll, wrong: []string{"access: {deny: [nonsense]}"}, from: "127.0.0.2"},
 		{

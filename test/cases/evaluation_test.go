@@ -2,6 +2,8 @@ package cases
 
 import (
 	"context"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -235,10 +237,20 @@ func attacked(t *testing.T, f *model.Firewall, r *request, a *agent.Answer) (ver
 	return verdict{}, false
 }
 
-// stranger reports whether a client shows a certificate whose common name is not let in.
+// stranger reports whether a client shows a certificate whose name is not let in.
 func (r *request) stranger(c *model.ClientCertificate) bool {
-	name, _, _ := strings.Cut(r.cert, "@")
-	return c != nil && len(c.Subjects) > 0 && r.cert != "" && !slices.ContainsFunc(c.Subjects, func(s model.Subject) bool { return s.Value == name })
+	if c == nil || r.cert == "" {
+		return false
+	}
+	shown, err := pki().client(r.cert)
+	if err != nil {
+		return true
+	}
+	var name pkix.RDNSequence
+	if _, err := asn1.Unmarshal(shown.Leaf.RawSubject, &name); err != nil {
+		return true
+	}
+	return !match.AdmitsSubject(c, name.String(), shown.Leaf.Subject.CommonName)
 }
 
 // limit counts a request, or returns the limit that refuses it, for which nothing counts. Who

@@ -21,6 +21,9 @@ func (c *core) judge(d decision, r *request) (match.Answer, bool) {
 		_, served := c.pipeline.Claims(key)
 		for _, claim := range served {
 			if !claim.Closed && claim.Backend.Name() == d.value {
+				if r.tls && r.stranger(claim.Backend.Policy().Certificate) {
+					return match.Answer{Status: match.StatusForbidden, Why: "the certificate has no name that is let in"}, true
+				}
 				return match.Judge(claim.Backend.Policy(), r.client())
 			}
 		}

@@ -102,12 +102,15 @@ type ClientSubject struct {
 	// +kubebuilder:default=DN
 	// +kubebuilder:validation:Enum=DN;CN
 	Attribute string `json:"attribute,omitempty"`
-	// type is Exact, or Prefix for all names that begin with the value. The default is
-	// Exact.
+	// type is Exact, Prefix for all names that begin with the value, or Regex for all that a
+	// regular expression of RE2 matches from their first to their last character. A policy may
+	// have 8 of these. No expression matches a name with anything but printable ASCII, with
+	// characters that RFC 2253 escapes, with an equals sign in a value, or with several values in
+	// one part. The default is Exact.
 	//
 	// +optional
 	// +kubebuilder:default=Exact
-	// +kubebuilder:validation:Enum=Exact;Prefix
+	// +kubebuilder:validation:Enum=Exact;Prefix;Regex
 	Type string `json:"type,omitempty"`
 	// value is compared byte by byte.
 	//

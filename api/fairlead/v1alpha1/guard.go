@@ -35,8 +35,9 @@ type Guard struct {
 	//
 	// +optional
 	FaultInjection bool `json:"faultInjection,omitempty"`
-	// allowRegex says whether tenants may choose, replace and redirect paths by regular
-	// expressions. One of several guards that says false is enough. The default is true.
+	// allowRegex says whether tenants may choose, replace and redirect paths, and let in subjects
+	// of client certificates, by regular expressions. One of several guards that says false is
+	// enough. The default is true.
 	//
 	// +optional
 	AllowRegex *bool `json:"allowRegex,omitempty"`

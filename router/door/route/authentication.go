@@ -2,9 +2,11 @@ package route
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/authentication"
 	"github.com/fairlead/fairlead/router/certificate"
 	"github.com/fairlead/fairlead/router/door"
@@ -30,6 +32,7 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 		Route: c.Owner, Rule: c.Rule, Host: c.Host, Path: c.Path, Exact: c.Exact, Namespace: r.Namespace, References: r, MayAsk: mayAsk, Key: b.settings.Key,
 		Bundle: b.clientAuthorities, Now: b.past.Now, Identities: identities, Limits: limits,
 	})
+	problems = append(problems, b.boundSubjects(spec.Groups.Authentication)...)
 	b.result.Pending = b.result.Pending || r.Pending
 	b.result.Until = asked.Until
 	from := origins{b, e}
@@ -74,6 +77,18 @@ func (b *builder) authenticate(c *model.Claim, spec *policy.Spec, e *policy.Effe
 		closings = append(closings, policy.Closing{Key: key, Field: at, Reason: api.ReasonPolicyClosed, Message: needs})
 	}
 	return closings
+}
+
+// boundSubjects closes a route with expressions for subjects that is one too many.
+func (b *builder) boundSubjects(a *v1alpha1.Authentication) []authentication.Problem {
+	i := policy.SubjectExpression(a)
+	if b.result.Patterned = i >= 0; !b.result.Patterned || !b.past.Unpatterned {
+		return nil
+	}
+	return []authentication.Problem{{
+		Group: string(policy.GroupAuthentication), Field: fmt.Sprintf("clientCertificate.subjects[%d]", i), Reason: api.ReasonLimitExceeded,
+		Message: b.settings.TooManyPatterns(b.result.Patterns), Closes: true,
+	}}
 }
 
 // references returns what the source of a group may name: of the namespace that the
