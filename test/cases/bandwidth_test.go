@@ -1,13 +1,19 @@
 package cases
 
 import (
+	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
 // TestBandwidth: bodies of requests and answers are slowed down where the IngressController
@@ -34,17 +40,22 @@ func TestBandwidth(t *testing.T) {
 		b.start()
 		b.expectStatus(func() int { return b.ask1("slow.bl.test") }, http.StatusOK)
 		before := b.reloads()
-		upload := func(host string, tls bool) time.Duration {
+		send := func(host string, tls bool, body int) time.Duration {
 			t.Helper()
 			began := time.Now()
-			r := &request{method: http.MethodPost, host: host, sni: host, target: "/", body: 250 << 10, tls: tls}
+			r := &request{method: http.MethodPost, host: host, sni: host, target: "/", body: body, tls: tls}
 			if res := r.do(b.http, b.https); res.status != http.StatusOK {
 				t.Fatalf("status %d, %v", res.status, res.err)
 			}
 			return time.Since(began)
 		}
+		upload := func(host string, tls bool) time.Duration { return send(host, tls, 250<<10) }
+		// Less than a second's bytes have the same pace.
+		if took := send("slow.bl.test", false, 80<<10); took < 400*time.Millisecond {
+			t.Errorf("80 KiB at 100 KiB a second took %v", took)
+		}
 		for _, tls := range []bool{false, true} {
-			// The first second's bytes pass at once, so the rest takes a second at least.
+			// What the connection holds between comes on top.
 			if took := upload("slow.bl.test", tls); took < time.Second {
 				t.Errorf("250 KiB at 100 KiB a second (TLS %v) took %v", tls, took)
 			}
@@ -70,6 +81,41 @@ func TestBandwidth(t *testing.T) {
 		}
 		if n := b.reloads(); version == "haproxy" && n != before {
 			t.Errorf("%d reloads", n-before)
+		}
+	})
+}
+
+// TestBandwidthOfAddresses: HAProxy takes no variable as the limit that requests share, which is
+// why docs/decisions/bandwidth.md has none for addresses.
+func TestBandwidthOfAddresses(t *testing.T) {
+	t.Parallel()
+	onVersions(t, func(t *testing.T, version string) {
+		binary, err := toolset.Path(version)
+		if err != nil {
+			t.Skip(err)
+		}
+		const form = `defaults
+  mode http
+  timeout connect 1s
+  timeout client 1s
+  timeout server 1s
+backend addresses
+  stick-table type ipv6 size 1k expire 60s store bytes_out_rate(1s)
+frontend f
+  bind unix@%s
+  filter bwlim-out shared limit 1m key src table addresses
+  http-request set-bandwidth-limit shared%s
+`
+		dir := t.TempDir()
+		for limit, want := range map[string]string{"": "", " limit var(txn.limit) period 1s": "cannot define a limit for a shared bwlim filter", " limit 1m": "cannot define a limit for a shared bwlim filter"} {
+			file := filepath.Join(dir, "haproxy.cfg")
+			if err := os.WriteFile(file, fmt.Appendf(nil, form, filepath.Join(dir, "s"), limit), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.Command(binary, "-c", "-f", file).CombinedOutput()
+			if (err == nil) != (want == "") || !strings.Contains(string(out), want) {
+				t.Errorf("set-bandwidth-limit shared%s: %v\n%s", limit, err, out)
+			}
 		}
 	})
 }
