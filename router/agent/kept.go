@@ -46,11 +46,13 @@ type kept[T any] struct {
 	documents documents
 	name      string
 
-	mu       sync.Mutex
-	value    *T
-	read     time.Time
-	expires  time.Time
-	tried    time.Time
+	mu      sync.Mutex
+	value   *T
+	read    time.Time
+	expires time.Time
+	tried   time.Time
+	// missed is when it was last read for a token with an unknown key.
+	missed   time.Time
 	fetching chan struct{}
 	err      error
 	// failures counts those since the last success; recalled is true until that, if the value
@@ -89,12 +91,16 @@ func (s *kept[T]) get(ctx context.Context) (*T, error) {
 	return value, nil
 }
 
-// newer returns what was read after the keys that a token did not fit, if the last
-// attempt is long enough ago.
+// newer returns what was read after the keys that a token did not fit. It reads them again if it
+// has not done so for such a token just now, and the last attempt did not fail: a provider may
+// replace its keys right after a read that their age was the reason of.
 func (s *kept[T]) newer(ctx context.Context, than *T) (*T, bool) {
 	s.mu.Lock()
-	if s.value == than {
-		s.start(s.now())
+	if now := s.now(); s.value == than {
+		if s.failures == 0 && !now.Before(s.missed.Add(refetchAfter)) {
+			s.missed, s.tried = now, time.Time{}
+		}
+		s.start(now)
 	}
 	wait := s.fetching
 	s.mu.Unlock()

@@ -157,9 +157,11 @@ func TestRotatedKeys(t *testing.T) {
 	}
 	wants(t, "first", decide(), 200)
 	p.rotate(t, "two")
-	wants(t, "rotated just now", decide(), 401)
+	wants(t, "rotated right after the first read", decide(), 200)
+	p.rotate(t, "three")
+	wants(t, "rotated again just now", decide(), 401)
 	c.add(refetchAfter)
-	wants(t, "rotated", decide(), 200)
+	wants(t, "rotated again", decide(), 200)
 	fetched := p.count()
 	for range 20 {
 		kid := p.kid
