@@ -26,15 +26,14 @@ import (
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
-// certifiedProvider starts the provider of test/tools/openid, and returns its address and
-// the certificate that it shows.
-func certifiedProvider(t *testing.T, redirect string) (address, ca string) {
+// foreignProvider starts a provider that is a program of test/tools, and returns its address,
+// the certificate that it shows, and what it writes.
+func foreignProvider(t *testing.T, program, host, redirect string) (address, ca string, log *logBuffer) {
 	t.Helper()
-	binary, err := toolset.Path("openid")
+	binary, err := toolset.Path(program)
 	if err != nil {
 		t.Skip(err)
 	}
-	const host = "198.18.250.64"
 	l, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
@@ -64,11 +63,13 @@ func certifiedProvider(t *testing.T, redirect string) (address, ca string) {
 	}
 	c := exec.Command(binary, "-listen", address, "-redirect", redirect, "-certificate", file)
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	log = &logBuffer{}
+	c.Stderr = log
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	return address, ca
+	return address, ca, log
 }
 
 // atCertified logs the user in with a password at the provider, and returns where that
@@ -118,7 +119,7 @@ func TestOIDCCertified(t *testing.T) {
 	b := &loginBed{bed: newBed(t, "haproxy", newMemory())}
 	b.startAgent()
 	b.start()
-	address, ca := certifiedProvider(t, "https://shop.pz.test/oauth2/callback")
+	address, ca, _ := foreignProvider(t, "openid", "198.18.250.64", "https://shop.pz.test/oauth2/callback")
 	var s step
 	if err := s.services([]string{"pz/web http=8080 web@198.18.250.60"}); err != nil {
 		t.Fatal(err)

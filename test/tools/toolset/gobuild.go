@@ -2,7 +2,9 @@ package toolset
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -48,9 +50,13 @@ func (b *Builder) Helm(ctx context.Context) error {
 	})
 }
 
-// OpenID builds the provider that logins are tested with.
+// OpenID builds the providers that logins are tested with.
 func (b *Builder) OpenID(ctx context.Context) error {
-	return b.build(ctx, []program{{name: "openid", module: "openid", ldflags: "-s -w", pkg: "github.com/fairlead/fairlead/test/tools/openid"}})
+	var programs []program
+	for _, name := range []string{"openid", "fosite"} {
+		programs = append(programs, program{name: name, module: name, ldflags: "-s -w", pkg: "github.com/fairlead/fairlead/test/tools/" + name})
+	}
+	return b.build(ctx, programs)
 }
 
 // Linter builds golangci-lint.
@@ -84,7 +90,15 @@ func (b *Builder) buildKey(p program) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the module of %s: %w", p.name, err)
 	}
-	return strings.Join([]string{runtime.GOARCH, p.pkg, p.ldflags, string(gomod)}, "\n"), nil
+	parts := []string{runtime.GOARCH, p.pkg, p.ldflags, string(gomod)}
+	own, err := os.ReadFile(filepath.Join(b.root, "test/tools", p.module, "main.go"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the program %s: %w", p.name, err)
+	}
+	if err == nil { // one of ours, not of the module that is pinned
+		parts = append(parts, string(own))
+	}
+	return strings.Join(parts, "\n"), nil
 }
 
 // CompilerEnv lets the Go compiler and linker collect garbage less often: of a
