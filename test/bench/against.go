@@ -24,12 +24,20 @@ const fast, slow, large = 0.97, 1.03, 1.05
 // does so after a minute.
 const settled = 75 * time.Second
 
+// againstSamples is how often a change of each kind is made in a round. It is so large that a router collects
+// garbage several times meanwhile: with thirty changes, which take 40 ms of a processor together, whether
+// one collection of 100 ms fell among them decided what was measured.
+const againstSamples = 20 * pool
+
 // againstProgram compares the router with another version of it. Both serve the same routes,
 // beside the bench's own router, which stands still, as does the one that is not measured. After
 // -only policies, every tenth of the routes has all of them.
 func (b *bench) againstProgram(ctx context.Context) error {
 	if b.against == "" {
 		return errors.New("name the other router with -against")
+	}
+	if b.starts < 2 || b.starts%2 != 0 {
+		return fmt.Errorf("-starts %d: give an even number, because the router that is started last answers up to a tenth sooner", b.starts)
 	}
 	if err := b.router.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -199,7 +207,7 @@ func (b *bench) changesOf(ctx context.Context, s *side, prefix string, done func
 		{"weight change", on.weighted, on.setWeights},
 		{"path change", nil, on.setPath},
 	} {
-		samples := 3 * pool
+		samples := againstSamples
 		if c.name == "" {
 			samples = pool
 		}
