@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// settingRule is one that sets a variable of the request to a value, which may stand between
-// the brackets of a format as it is.
-var settingRule = regexp.MustCompile(`^http-request set-var\((txn\.\w+(?:,ifnotempty)?)\) ([\w.,()/+*<>:|=-]+)( if .+)?$`)
+// settingRule is one that sets a variable of the request on a condition to a value, which may stand
+// between the brackets of a format as it is.
+var settingRule = regexp.MustCompile(`^http-request set-var\((txn\.\w+(?:,ifnotempty)?)\) ([\w.,()/+*<>:|=-]+)( if .+)$`)
 
 // unread is a variable that is set for the sake of others, and that no rule reads.
 const unread = "txn.unread"
 
 // together sets variables that neighbours set under one condition by one rule: a request to
 // which the condition does not apply, as to most, walks by one condition and not by each. A
-// value that is not there sets nothing, as before.
+// value that is not there sets nothing, as before. Without a condition there is nothing to save, and
+// writing the values that no rule reads is 200 instructions for each.
 //
 // HAProxy writes all values into one buffer, and stops at the first that does not fit: those
 // behind it would not be set. Values of a tenant's are parts of one record, which has 15,360
