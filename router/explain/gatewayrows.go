@@ -287,7 +287,7 @@ func (s *Snapshot) listenerRows(g *gateways, key model.Object, attached map[list
 	if g.served[key] == nil {
 		base.State, base.Why = RowNotSelected, "its Gateway is not this router's"
 		if of, ok := o.(*gatewayv1.Gateway); ok {
-			base.Why = s.otherRouter(of)
+			base.Why = s.unserved(of)
 		}
 	} else {
 		st := g.pipeline.Status(key)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -175,8 +176,40 @@ func (s *Snapshot) servesGatewayObject(o metav1.Object) bool {
 }
 
 func (s *Snapshot) servesGateway(g *gatewayv1.Gateway) bool {
-	router, _ := s.routerOfClass(string(g.Spec.GatewayClassName))
-	return router == s.options.Router
+	return s.unserved(g) == ""
+}
+
+// unserved says why a Gateway is not this router's, empty if it is.
+func (s *Snapshot) unserved(g *gatewayv1.Gateway) string {
+	router, why := s.routerOfClass(string(g.Spec.GatewayClassName))
+	if why != "" {
+		return why
+	}
+	if gatewayapi.HasParameters(g) {
+		named, err := gatewayapi.Parameters(g)
+		if err != nil {
+			return err.Error()
+		}
+		if named == s.options.Router && named != router && !s.permitsGateways(g.Namespace) {
+			return "IngressController " + named + " does not permit Gateways of namespace " + g.Namespace + " to name it; its annotation " + gatewayapi.AnnotationGatewayNamespaces + " does"
+		}
+		router = named
+	}
+	if router != s.options.Router {
+		return "it is served by router " + router + ": ask that one with --router " + router
+	}
+	return ""
+}
+
+// permitsGateways reports whether Gateways of a namespace may name the router. Manifests of an application
+// seldom have the IngressController or the namespace's labels.
+func (s *Snapshot) permitsGateways(namespace string) bool {
+	n := s.source.Namespace(namespace)
+	if s.controller == nil || n == nil {
+		return !s.objects.Complete
+	}
+	of, _ := gatewayapi.GatewayNamespaces(s.controller.Annotations)
+	return of.Matches(labels.Set(n.Labels))
 }
 
 // routerOfClass returns the router of a class, or why it has none. Manifests seldom have the

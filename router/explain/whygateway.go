@@ -142,13 +142,7 @@ func (s *Snapshot) foreignParent(r *gatewayv1.ParentReference, namespace string)
 	if !ok {
 		return s.missing(string(key.Kind), key).Error()
 	}
-	return s.otherRouter(of)
-}
-
-// otherRouter says who serves a Gateway that is not this router's.
-func (s *Snapshot) otherRouter(of *gatewayv1.Gateway) string {
-	router, why := s.routerOfClass(string(of.Spec.GatewayClassName))
-	return cmp.Or(why, "it is served by router "+router+": ask that one with --router "+router)
+	return s.unserved(of)
 }
 
 func parentText(r *gatewayv1.ParentReference, namespace string) string {
@@ -186,7 +180,7 @@ func (s *Snapshot) whyListeners(y *Why, g *gateways, key model.Object) {
 	if g.served[key] == nil {
 		why := "its Gateway is not this router's"
 		if of, ok := s.objects.Gateways[key].(*gatewayv1.Gateway); ok {
-			why = s.otherRouter(of)
+			why = s.unserved(of)
 		}
 		y.next("%s", why)
 		return

@@ -106,8 +106,9 @@ func newGatewaySets(w *Watcher) *gatewaySets {
 	g.grants.index = func(key model.Object, _ *gatewayv1.ReferenceGrant) model.Object {
 		return model.Object{Kind: door.KindGrants, Namespace: key.Namespace}
 	}
-	g.slots = newStore(door.KindSlots, part(readSlots), func(_ model.Object, _, after *slotTable) {
+	g.slots = newStore(door.KindSlots, part(readSlots), func(_ model.Object, before, after *slotTable) {
 		w.dirty.Mark(model.Object{Kind: door.KindSlots})
+		w.slotsOfNamed(before, after)
 		if after == nil {
 			return
 		}
@@ -118,13 +119,26 @@ func newGatewaySets(w *Watcher) *gatewaySets {
 	return g
 }
 
-// serves reports whether a Gateway is of a class that means this router.
+// serves reports whether a Gateway is of a class that means this router, or names it and may do so. One that
+// has slots of this router is served until the operator frees them: so the Gateway stays where it
+// is if its reference cannot be followed.
 func (w *Watcher) serves(g *gatewayv1.Gateway) bool {
-	return g != nil && w.routerOf(g) == w.name && w.Namespace(g.Namespace) != nil
+	if g == nil {
+		return false
+	}
+	n, of := w.Namespace(g.Namespace), w.routerOf(g)
+	if n == nil || of == "" {
+		return false
+	}
+	if !gatewayapi.HasParameters(g) {
+		return of == w.name
+	}
+	named, _ := gatewayapi.Parameters(g)
+	return named == w.name && (of == w.name || w.selection.Load().permits(n)) || len(w.Slots(g)) > 0
 }
 
-// routerOf returns the name of the router that serves a Gateway, empty if no router of
-// Fairlead does.
+// routerOf returns the name of the router that a Gateway's class means, empty if it is none of
+// Fairlead's.
 func (w *Watcher) routerOf(g *gatewayv1.Gateway) string {
 	class := w.gateways.classes.get(model.Object{Kind: kindClass, Name: string(g.Spec.GatewayClassName)})
 	if class == nil || class.Spec.ControllerName != gatewayapi.ControllerName {
@@ -267,6 +281,15 @@ func (w *Watcher) MovedSlots(g *gatewayv1.Gateway) (slots map[gatewayapi.Port]in
 	return slots
 }
 
+// slotsOfNamed marks the Gateways that name an IngressController and have slots in one of two tables:
+// those that got their first ones, or lost their last, are the router's now, or not any more.
+func (w *Watcher) slotsOfNamed(before, after *slotTable) {
+	has := func(t *slotTable, g *gatewayv1.Gateway) bool { return t != nil && len(t.table.Slots(g)) > 0 }
+	w.markGateways(func(_ model.Object, g *gatewayv1.Gateway) bool {
+		return gatewayapi.HasParameters(g) && has(before, g) != has(after, g)
+	})
+}
+
 // classEvent marks the Gateways of a class, and the routes that name these.
 func (w *Watcher) classEvent(key model.Object, before, after *gatewayv1.GatewayClass) {
 	if before != nil && after != nil && equality.Semantic.DeepEqual(before.Spec, after.Spec) {
@@ -292,7 +315,8 @@ func (w *Watcher) markGateways(are func(model.Object, *gatewayv1.Gateway) bool) 
 
 func (w *Watcher) gatewayEvent(key model.Object, before, after *gatewayv1.Gateway) {
 	switch {
-	case before == nil || after == nil || before.UID != after.UID || before.Spec.GatewayClassName != after.Spec.GatewayClassName:
+	case before == nil || after == nil || before.UID != after.UID || before.Spec.GatewayClassName != after.Spec.GatewayClassName ||
+		!equality.Semantic.DeepEqual(before.Spec.Infrastructure, after.Spec.Infrastructure):
 		w.markGateway(key)
 	case before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations):
 		w.dirty.Mark(key)
@@ -326,10 +350,12 @@ func (w *Watcher) gatewaySeen(key model.Object) {
 func (w *Watcher) namespaceOfGateways(key model.Object, appears bool) {
 	w.dirty.Mark(key)
 	w.namespaceOfSets(key.Name)
+	w.markGateways(func(g model.Object, o *gatewayv1.Gateway) bool {
+		return g.Namespace == key.Name && (appears || gatewayapi.HasParameters(o))
+	})
 	if !appears {
 		return
 	}
-	w.markGateways(func(g model.Object, _ *gatewayv1.Gateway) bool { return g.Namespace == key.Name })
 	w.gateways.eachRoute(func(r model.Object, _ *gatewayRoute) {
 		if r.Namespace == key.Name {
 			w.dirty.Mark(r)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead/fairlead/api"
+	"github.com/fairlead/fairlead/api/gateway"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -22,6 +23,8 @@ type selection struct {
 	routes labels.Selector
 	// namespaces is nil for all namespaces.
 	namespaces labels.Selector
+	// gateways are the namespaces whose Gateways may name the router.
+	gateways labels.Selector
 	// known holds the namespaces.
 	known *store[*policy.Namespace]
 	// invalid selections select nothing, but nothing may be concluded from that.
@@ -30,10 +33,11 @@ type selection struct {
 
 // newSelection reads the selectors of an IngressController, which may be nil.
 func newSelection(router string, c *operatorv1.IngressController) (*selection, error) {
-	s := &selection{router: router}
+	s := &selection{router: router, gateways: labels.Nothing()}
 	if c == nil {
 		return s, nil
 	}
+	s.gateways, _ = gateway.GatewayNamespaces(c.Annotations) // settings say what is wrong with it
 	var err error
 	if c.Spec.RouteSelector != nil {
 		if s.routes, err = metav1.LabelSelectorAsSelector(c.Spec.RouteSelector); err != nil {
@@ -68,6 +72,11 @@ func (s *selection) selects(r *routev1.Route) bool {
 		return true
 	}
 	return s.selectsNamespace(s.known.get(model.Object{Kind: kindNamespace, Name: r.Namespace}))
+}
+
+// permits reports whether Gateways of a namespace may name the router.
+func (s *selection) permits(n *policy.Namespace) bool {
+	return s != nil && s.gateways != nil && n != nil && s.gateways.Matches(labels.Set(n.Labels))
 }
 
 func (s *selection) selectsNamespace(n *policy.Namespace) bool {

@@ -120,7 +120,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.out.Ingest.HTTP2 = http2(ic.Annotations)
 	r.hardStop(ic.Annotations)
 	r.series(ic.Annotations[api.AnnotationMetricsSeries])
-	r.sharedAddress(ic.Annotations)
+	r.gatewayPermissions(ic.Annotations)
 	r.processor(ic.Annotations)
 	r.admission()
 	r.tuning()

@@ -117,13 +117,16 @@ func (r *reader) series(text string) {
 	r.out.Series = n
 }
 
-// sharedAddress reads whether Gateways may share the address of the router.
-func (r *reader) sharedAddress(annotations map[string]string) {
+// gatewayPermissions reads whether Gateways may share the address of the router, and which may name it.
+func (r *reader) gatewayPermissions(annotations map[string]string) {
 	permits, problem := gateway.PermitsSharing(annotations)
 	if problem != "" {
 		r.find("metadata.annotations["+gateway.AnnotationSharedAddress+"]", problem, "Gateways may not share the address of the router")
 	}
 	r.out.Ingest.SharedAddress = permits
+	if _, problem := gateway.GatewayNamespaces(annotations); problem != "" {
+		r.find("metadata.annotations["+gateway.AnnotationGatewayNamespaces+"]", problem, "no Gateway may name the IngressController")
+	}
 }
 
 // duration takes a time over. Zero and less mean the default, as they do on

@@ -52,7 +52,7 @@ func startGateways(t *testing.T) gatewayTest {
 		return nil
 	})
 	g.install(t)
-	g.addRouter(t, "router-a", "10.1.2.3")
+	g.addRouter(t, "default", "router-a", "10.1.2.3")
 	g.speakAsRouters(t)
 	return g
 }
@@ -181,11 +181,11 @@ func (g gatewayTest) cleanUp(t *testing.T) {
 	})
 }
 
-// addRouter makes a router pod of "default" that is ready.
-func (g gatewayTest) addRouter(t *testing.T, name, ip string) {
+// addRouter makes a router pod of an IngressController that is ready.
+func (g gatewayTest) addRouter(t *testing.T, ic, name, ip string) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: names.OperandNamespace, Name: name, Labels: map[string]string{names.LabelDeploymentIngressController: "default"},
+		Namespace: names.OperandNamespace, Name: name, Labels: map[string]string{names.LabelDeploymentIngressController: ic},
 	}, Spec: restrictedPod()}
 	pod.Spec.NodeName = "n1"
 	if err := g.Create(t.Context(), pod); err != nil {
@@ -306,6 +306,7 @@ func TestGateways(t *testing.T) {
 	t.Run("tenants", g.testTenants)
 	t.Run("addresses", g.testAddresses)
 	t.Run("shared", g.testShared)
+	t.Run("parameters", g.testParameters)
 	t.Run("listeners", g.testListeners)
 	t.Run("access", g.testAccess)
 	t.Run("listenersets", g.testListenerSets)
@@ -408,7 +409,7 @@ func (g gatewayTest) testService(t *testing.T) {
 		return nil
 	})
 	// A second router, and the end of the first one.
-	g.addRouter(t, "router-b", "10.1.2.4")
+	g.addRouter(t, "default", "router-b", "10.1.2.4")
 	g.leads(t, "web", "port-80 10.1.2.3:20001 ready=true", "port-443 10.1.2.3:21001 ready=true", "port-80 10.1.2.4:20001 ready=true", "port-443 10.1.2.4:21001 ready=true")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: names.OperandNamespace, Name: "router-a"}}
 	if err := g.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -84,6 +85,27 @@ func (r *reconciler) class(ctx context.Context, object *gatewayv1.GatewayClass) 
 // ingressController returns an IngressController, nil if there is none.
 func (r *reconciler) ingressController(ctx context.Context, name string) (*operatorv1.IngressController, error) {
 	return apply.Get(ctx, r.client, client.ObjectKey{Namespace: api.OperatorNamespace, Name: name}, &operatorv1.IngressController{})
+}
+
+// parameters returns the IngressController that a Gateway names and may name, nil if there is none. That of
+// its class is permitted by the class.
+func (r *reconciler) parameters(ctx context.Context, g *gatewayv1.Gateway, ofClass *operatorv1.IngressController) (*operatorv1.IngressController, error) {
+	name, err := gateway.Parameters(g)
+	if err != nil || name == "" {
+		return nil, nil // What is wrong is in the condition.
+	}
+	if ofClass != nil && ofClass.Name == name {
+		return ofClass, nil
+	}
+	ic, err := r.ingressController(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := apply.Get(ctx, r.client, client.ObjectKey{Name: g.Namespace}, &corev1.Namespace{})
+	if err != nil || namespace == nil {
+		return nil, err
+	}
+	return desired.Permitted(ic, namespace.Labels), nil
 }
 
 // classNamed returns a GatewayClass, nil if there is none.

@@ -83,8 +83,11 @@ func (r *reconciler) observe(ctx context.Context, g *gatewayv1.Gateway, object *
 	if in.Class, err = r.class(ctx, object); err != nil {
 		return in, err
 	}
-	ic := in.Class.IC
-	if !in.Class.Accepted() && !gateway.SharesAddress(g) {
+	if in.Parameters, err = r.parameters(ctx, g, in.Class.IC); err != nil {
+		return in, err
+	}
+	ic := in.Router()
+	if ic == nil && !gateway.SharesAddress(g) {
 		if ic, err = r.holder(ctx, g); err != nil {
 			return in, err
 		}
@@ -130,6 +133,10 @@ func (r *reconciler) readService(ctx context.Context, in *desired.Input) error {
 
 // ensureChildren writes slots, Service and EndpointSlices. What is refused is in.Problem.
 func (r *reconciler) ensureChildren(ctx context.Context, in *desired.Input) error {
+	if in.Forbidden() {
+		in.Service, in.Slots = nil, nil
+		return r.release(ctx, client.ObjectKeyFromObject(in.Gateway))
+	}
 	// First, because routers ask for the Secrets of a listener once it has a slot.
 	if err := r.ensureAccess(ctx, in); err != nil {
 		return err

@@ -91,8 +91,8 @@ func setParent(_ context.Context, s *gatewayv1.ListenerSet) []reconcile.Request 
 	return []reconcile.Request{{NamespacedName: parent}}
 }
 
-// byNamespace wakes the Gateways that ListenerSets of a namespace name: its labels may decide
-// whether they are allowed.
+// byNamespace wakes the Gateways that ListenerSets of a namespace name, and those of the namespace that name
+// an IngressController: its labels may decide whether they are allowed.
 func (r *reconciler) byNamespace(ctx context.Context, o client.Object) (found []reconcile.Request) {
 	all, err := r.sets.list(ctx, r.client, client.InNamespace(o.GetName()))
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *reconciler) byNamespace(ctx context.Context, o client.Object) (found []
 	for _, s := range all {
 		found = append(found, setParent(ctx, s)...)
 	}
-	return found
+	return append(found, r.gateways(ctx, gateway.HasParameters, client.InNamespace(o.GetName()))...)
 }
 
 // joint judges the listeners of a Gateway with those of its ListenerSets, as routers do.

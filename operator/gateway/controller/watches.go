@@ -58,20 +58,21 @@ func (r *reconciler) classes(ctx context.Context) []gatewayv1.GatewayClass {
 	return ours
 }
 
-// gatewaysOf returns the Gateways of the named classes.
-func (r *reconciler) gatewaysOf(ctx context.Context, classes ...string) []reconcile.Request {
-	wanted := map[gatewayv1.ObjectName]bool{}
-	for _, c := range classes {
-		wanted[gatewayv1.ObjectName(c)] = true
-	}
+// gatewaysOf returns the Gateways of a class.
+func (r *reconciler) gatewaysOf(ctx context.Context, class string) []reconcile.Request {
+	return r.gateways(ctx, func(g *gatewayv1.Gateway) bool { return string(g.Spec.GatewayClassName) == class })
+}
+
+// gateways returns those of the Gateways that are meant, of a namespace or of all.
+func (r *reconciler) gateways(ctx context.Context, meant func(*gatewayv1.Gateway) bool, in ...client.ListOption) []reconcile.Request {
 	list := &gatewayv1.GatewayList{}
-	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, list, append(in, client.UnsafeDisableDeepCopy)...); err != nil {
 		r.options.Log.Error("cannot list Gateways", "err", err)
 		return nil
 	}
 	var found []reconcile.Request
 	for i := range list.Items {
-		if g := &list.Items[i]; wanted[g.Spec.GatewayClassName] {
+		if g := &list.Items[i]; meant(g) {
 			found = append(found, request(g.Namespace, g.Name))
 		}
 	}
@@ -105,19 +106,22 @@ func (r *reconciler) sharing(ctx context.Context, ic string) []reconcile.Request
 	})
 }
 
-// servedBy returns the Gateways of all classes that mean an IngressController, and those
-// that have its slots although their class means none any more.
+// servedBy returns the Gateways of all classes that mean an IngressController, those that name it, and those
+// that have its slots although they mean none any more.
 func (r *reconciler) servedBy(ctx context.Context, ic string) []reconcile.Request {
 	if ic == "" {
 		return nil
 	}
-	var names []string
+	of := map[gatewayv1.ObjectName]bool{}
 	for _, c := range r.classes(ctx) {
 		if name, err := gateway.IngressController(&c); err == nil && name == ic {
-			names = append(names, c.Name)
+			of[gatewayv1.ObjectName(c.Name)] = true
 		}
 	}
-	found := r.gatewaysOf(ctx, names...)
+	found := r.gateways(ctx, func(g *gatewayv1.Gateway) bool {
+		named, _ := gateway.Parameters(g)
+		return named == ic || of[g.Spec.GatewayClassName]
+	})
 	config := &corev1.ConfigMap{}
 	if err := r.client.Get(ctx, slotsKey(ic), config); err != nil {
 		return found // Events of the table come by themselves.
@@ -174,6 +178,7 @@ func publishingChanged() predicate.Predicate {
 		now, ok2 := e.ObjectNew.(*operatorv1.IngressController)
 		return !ok || !ok2 || old.Generation != now.Generation ||
 			old.Annotations[gateway.AnnotationSharedAddress] != now.Annotations[gateway.AnnotationSharedAddress] ||
+			old.Annotations[gateway.AnnotationGatewayNamespaces] != now.Annotations[gateway.AnnotationGatewayNamespaces] ||
 			!equality.Semantic.DeepEqual(old.Status.EndpointPublishingStrategy, now.Status.EndpointPublishingStrategy)
 	}}
 }

@@ -54,6 +54,9 @@ func (in Input) Access() []Access {
 	if gateway.SharesAddress(g) && in.Settings.Name != "" && !in.Settings.SharedAddress {
 		return nil // they serve nothing of it
 	}
+	if gateway.HasParameters(g) && in.Settings.Name == "" {
+		return nil // none serves it
+	}
 	labels := AccessLabels(g.Namespace, g.Name)
 	all := in.access("router-reads-certificates-for-gateway-"+labels[labelAccess], door.Secrets(g, in.Grants))
 	if in.Joint == nil {

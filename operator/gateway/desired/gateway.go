@@ -22,6 +22,9 @@ import (
 type Input struct {
 	Gateway *gatewayv1.Gateway
 	Class   Class
+	// Parameters is the IngressController that spec.infrastructure.parametersRef names, nil if
+	// there is none or it does not permit that (Permitted).
+	Parameters *operatorv1.IngressController
 	// Settings are those of the IngressController whose routers serve it.
 	Settings effective.Spec
 	// Joint has the verdicts on its listeners and its ListenerSets.
@@ -60,8 +63,8 @@ func (in Input) Refusal() (gatewayv1.GatewayConditionReason, string, bool) {
 		}
 		return why, fmt.Sprintf("GatewayClass %s is not accepted: %s", in.Gateway.Spec.GatewayClassName, message), false
 	}
-	if i := in.Gateway.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
-		return gatewayv1.GatewayReasonInvalidParameters, fmt.Sprintf("spec.infrastructure.parametersRef names %s %q, and no parameters of a Gateway are known; remove it", i.ParametersRef.Kind, i.ParametersRef.Name), false
+	if message := in.unusableParameters(); message != "" {
+		return gatewayv1.GatewayReasonInvalidParameters, message, false
 	}
 	if message := unsupportedAddress(in.Gateway); message != "" {
 		return gatewayv1.GatewayReasonUnsupportedAddress, message, false

@@ -78,6 +78,11 @@ func said(in desired.Input) (string, string) {
 	return strings.Join(short, " "), strings.Join(messages, "\n")
 }
 
+// parameters names an IngressController by spec.infrastructure.parametersRef.
+func parameters(ic string) *gatewayv1.GatewayInfrastructure {
+	return &gatewayv1.GatewayInfrastructure{ParametersRef: &gatewayv1.LocalParametersReference{Group: gatewayv1.Group(operatorv1.GroupName), Kind: "IngressController", Name: ic}}
+}
+
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	const lb, private, nodePort = operatorv1.LoadBalancerServiceStrategyType, operatorv1.PrivateStrategyType, operatorv1.NodePortServiceStrategyType
@@ -106,6 +111,23 @@ func TestConditions(t *testing.T) {
 				in.Gateway.Spec.Infrastructure = &gatewayv1.GatewayInfrastructure{ParametersRef: &gatewayv1.LocalParametersReference{Kind: "ConfigMap", Name: "x"}}
 			},
 			"Accepted=False/InvalidParameters@3 Programmed=False/Invalid@3", "ConfigMap",
+		},
+		{
+			"an IngressController that does not permit it, or does not exist", lb, func(in *desired.Input) { in.Gateway.Spec.Infrastructure = parameters("internal") },
+			"Accepted=False/InvalidParameters@3 Programmed=False/Invalid@3", "does not exist or does not permit Gateways of namespace",
+		},
+		{
+			"an IngressController that permits it", lb, func(in *desired.Input) {
+				in.Gateway.Spec.Infrastructure, in.Parameters = parameters("internal"), &operatorv1.IngressController{}
+			},
+			"Accepted=True/Accepted@3 Programmed=True/Programmed@3", "",
+		},
+		{
+			"an IngressController on host network", lb, func(in *desired.Input) {
+				in.Gateway.Spec.Infrastructure, in.Parameters = parameters("internal"), &operatorv1.IngressController{}
+				in.Parameters.Status.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{Type: operatorv1.HostNetworkStrategyType}
+			},
+			"Accepted=False/InvalidParameters@3 Programmed=False/Invalid@3", "HostNetwork",
 		},
 		{"not admitted yet", lb, func(in *desired.Input) { in.Settings.Strategy.Type = "" }, "Accepted=True/Accepted@3 Programmed=False/Pending@3", "not admitted"},
 		{"a write was refused", lb, func(in *desired.Input) { in.Problem = "exceeded quota" }, "Accepted=True/Accepted@3 Programmed=False/Pending@3", "exceeded quota"},
