@@ -107,3 +107,19 @@ spec:
 		t.Errorf("%d reloads", n)
 	}
 }
+
+// TestGatewayMirrorGrants: a route of a Gateway says why the Service of another namespace gets
+// no copies.
+func TestGatewayMirrorGrants(t *testing.T) {
+	t.Parallel()
+	b := policedBed(t, policedRoutes)
+	b.put(t, `
+kind: RoutePolicy
+metadata: {namespace: gw, name: copies}
+spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: shop}], mirror: {targets: [{service: {name: copies, namespace: gc-copies}}]}}
+`)
+	b.expectPolicy(t, "gw", "copies", "Accepted", "False RefNotPermitted", "spec.mirror.targets[0].service: no ReferenceGrant of namespace gc-copies permits Service gc-copies/copies")
+	b.put(t, "kind: ReferenceGrant\nmetadata: {namespace: gc-copies, name: gw}\nspec: {from: [{group: fairlead.dev, kind: RoutePolicy, namespace: gw}], to: [{group: \"\", kind: Service}]}")
+	b.expectPolicy(t, "gw", "copies", "Accepted", "True Accepted", "")
+	b.expectAtListener(t, "80 GET http://shop.test/ -> 200 pod=one")
+}

@@ -248,7 +248,8 @@ func (b *builder) mirrorBy(p *policies, name string) {
 		Route: b.result.Object, Rule: name, Namespace: refs.Namespace, References: refs, MayAsk: p.mayAsk(p.spec.MirrorIn), Calls: b.grpc(),
 	}, m)
 	for _, problem := range problems {
-		p.leave(policy.GroupMirror, problem.Field, problem.Message, policy.EffectNoMirror)
+		reason := cmp.Or(problem.Reason, api.ReasonPolicyNotApplicable)
+		p.effective.Unapplied = append(p.effective.Unapplied, p.complaint(policy.GroupMirror, problem.Field, reason, problem.Message, policy.EffectNoMirror))
 	}
 	if refs.Idle != "" {
 		p.leave(policy.GroupMirror, "", "no pod of Service "+refs.Idle+" is ready", policy.EffectNoMirror)
