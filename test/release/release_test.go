@@ -30,8 +30,8 @@ import (
 
 const root = "../.."
 
-// clone copies the source of the repository, as far as Git knows it or would, into a folder.
-func clone(t *testing.T, to string) {
+// sources are the files of the repository, as far as Git knows them or would.
+func sources(t *testing.T) []string {
 	t.Helper()
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
@@ -39,7 +39,27 @@ func clone(t *testing.T, to string) {
 	if err != nil {
 		t.Skipf("no Git, or no clone: %v", err)
 	}
-	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+	return strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+}
+
+// TestNoKeys: what a test or a user has made while trying the documentation does not get into the source: keys
+// and certificates are in folders for test data only.
+func TestNoKeys(t *testing.T) {
+	t.Parallel()
+	for _, name := range sources(t) {
+		switch filepath.Ext(name) {
+		case ".key", ".pem", ".crt", ".p12", ".pfx", ".jks":
+			if !strings.Contains(name, "/testdata/") {
+				t.Errorf("%s: remove it", name)
+			}
+		}
+	}
+}
+
+// clone copies the source of the repository into a folder.
+func clone(t *testing.T, to string) {
+	t.Helper()
+	for _, name := range sources(t) {
 		content, err := os.ReadFile(filepath.Join(root, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue // deleted, and not committed yet
