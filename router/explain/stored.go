@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 
 	routev1 "github.com/openshift/api/route/v1"
@@ -14,9 +15,11 @@ const placeholderCA = "-----BEGIN COMMENT-----"
 
 // stored returns a Route as the API server would store it: what is not there is
 // filled in as by the defaults of the CRD and by config/policy. A host is made
-// if the domain is known.
-func stored(r *routev1.Route, domain string) *routev1.Route {
-	r = r.DeepCopy()
+// if the domain is known. What is not changed is shared with the Route that was given.
+func stored(given *routev1.Route, domain string) *routev1.Route {
+	own := *given
+	r := &own
+	r.Spec.AlternateBackends = slices.Clone(r.Spec.AlternateBackends)
 	complete := func(t *routev1.RouteTargetReference) {
 		if t.Kind == "" {
 			t.Kind = "Service"
@@ -36,7 +39,9 @@ func stored(r *routev1.Route, domain string) *routev1.Route {
 		r.Spec.Host = strings.ReplaceAll(r.Name, ".", "-") + "-" + r.Namespace + "." + domain
 	}
 	if t := r.Spec.TLS; t != nil && strings.HasPrefix(strings.TrimSpace(t.DestinationCACertificate), placeholderCA) {
-		t.DestinationCACertificate = ""
+		without := *t
+		without.DestinationCACertificate = ""
+		r.Spec.TLS = &without
 	}
 	return r
 }

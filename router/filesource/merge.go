@@ -24,50 +24,73 @@ const kindNamespace = policy.KindNamespace
 
 // merged is what all files say together.
 type merged struct {
-	objects *explain.Objects
-	// raw are the objects as the files have them. The same pointer means the same
-	// object.
-	raw map[api.ObjectRef]metav1.Object
-	// from is the file of each.
-	from     map[api.ObjectRef]string
+	objects  *explain.Objects
+	files    []*file
 	problems []explain.Problem
 	kept     int
+}
+
+// sourced is an object with its file.
+type sourced struct {
+	object metav1.Object
+	file   *file
+}
+
+// raw returns the objects as the files have them. The same pointer means the same object. It is
+// made anew each time: changes are rare, and a map of 30,000 objects is megabytes.
+func (m *merged) raw() map[api.ObjectRef]sourced {
+	all := make(map[api.ObjectRef]sourced, len(m.objects.Files))
+	for _, f := range m.files {
+		for _, h := range f.manifests {
+			if ref := explain.Ref(h.object); all[ref].object == nil {
+				all[ref] = sourced{h.object, f}
+			}
+		}
+	}
+	return all
 }
 
 // merge puts files together, which are in the order that counts: of two manifests of an
 // object, the one in the first file is used.
 func merge(files []*file, ages *ages, now time.Time) *merged {
-	m := &merged{objects: explain.NewObjects(), raw: map[api.ObjectRef]metav1.Object{}, from: map[api.ObjectRef]string{}}
+	m := &merged{objects: explain.NewObjects(), files: files}
 	m.objects.Offline, m.objects.Complete = true, true
 	before, there, hasSlices := len(ages.known), map[string]bool{}, map[[2]string]bool{}
+	namespaces := map[string]struct{}{}
+	var named []*corev1.Service
 	for _, f := range files {
 		m.kept += f.kept
 		m.problems = append(m.problems, f.problems...)
-		for _, doc := range f.manifests {
-			if first, twice := m.objects.Files[doc.Ref]; twice {
-				m.problems = append(m.problems, explain.Problem{File: doc.At, Finding: api.Finding{
-					Object: doc.Ref, Reason: api.ReasonDuplicateObject, Severity: api.SeverityWarning,
+		for _, h := range f.manifests {
+			ref := explain.Ref(h.object)
+			if first, twice := m.objects.Files[ref]; twice {
+				m.problems = append(m.problems, explain.Problem{File: h.at, Finding: api.Finding{
+					Object: ref, Reason: api.ReasonDuplicateObject, Severity: api.SeverityWarning,
 					Message: "the object is also in " + first, Effect: "that one counts, this one is left out",
 				}})
 				continue
 			}
-			ages.complete(doc.Ref, doc.Object, now)
-			there[doc.Ref.String()] = true
-			m.objects.Files[doc.Ref], m.raw[doc.Ref], m.from[doc.Ref] = doc.At, doc.Object, f.path
-			m.objects.Add(doc.Object)
-			if s, ok := doc.Object.(*discoveryv1.EndpointSlice); ok {
-				hasSlices[[2]string{s.Namespace, s.Labels[discoveryv1.LabelServiceName]}] = true
+			ages.complete(ref, h.object, now)
+			there[ref.String()] = true
+			m.objects.Files[ref] = h.at
+			m.objects.Add(h.object)
+			namespaces[ref.Namespace] = struct{}{}
+			switch v := h.object.(type) {
+			case *discoveryv1.EndpointSlice:
+				hasSlices[[2]string{v.Namespace, v.Labels[discoveryv1.LabelServiceName]}] = true
+			case *corev1.Service:
+				if _, asks := v.Annotations[api.AnnotationEndpoints]; asks {
+					named = append(named, v)
+				}
 			}
 		}
 	}
-	for ref, o := range m.raw {
-		if s, ok := o.(*corev1.Service); ok {
-			for _, finding := range nameEndpoints(m.objects, s, hasSlices[[2]string{s.Namespace, s.Name}]) {
-				m.problems = append(m.problems, explain.Problem{Finding: finding, File: m.objects.Files[ref]})
-			}
+	for _, v := range named {
+		for _, finding := range nameEndpoints(m.objects, v, hasSlices[[2]string{v.Namespace, v.Name}]) {
+			m.problems = append(m.problems, explain.Problem{Finding: finding, File: m.objects.Files[explain.Ref(v)]})
 		}
 	}
-	m.nameNamespaces()
+	m.nameNamespaces(namespaces)
 	ages.forget(there, before, now)
 	m.objects.Problems = m.problems
 	return m
@@ -75,11 +98,7 @@ func merge(files []*file, ages *ages, now time.Time) *merged {
 
 // nameNamespaces makes the namespaces of objects, each with the label that the API server
 // gives it.
-func (m *merged) nameNamespaces() {
-	names := map[string]bool{}
-	for ref := range m.raw {
-		names[ref.Namespace] = names[ref.Namespace] || ref.Namespace != ""
-	}
+func (m *merged) nameNamespaces(names map[string]struct{}) {
 	for name := range names {
 		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if given := m.objects.Namespaces[name]; given != nil {
@@ -100,27 +119,24 @@ func (m *merged) nameNamespaces() {
 // returns the files with differences, of Routes as well.
 func (m *merged) differences(before *merged, mark func(model.Object)) (settings bool, files map[string]bool) {
 	files = map[string]bool{}
-	compare := func(ref api.ObjectRef, a, b metav1.Object) {
-		if a == b {
+	compare := func(a, b sourced) {
+		if a.object == b.object {
 			return
 		}
-		for _, from := range []map[api.ObjectRef]string{m.from, before.from} {
-			if path := from[ref]; path != "" {
-				files[path] = true
-			}
-		}
-		for _, o := range []metav1.Object{a, b} {
-			if o != nil {
-				settings = markOf(o, mark) || settings
+		for _, of := range []sourced{a, b} {
+			if of.object != nil {
+				files[of.file.path] = true
+				settings = markOf(of.object, mark) || settings
 			}
 		}
 	}
-	for ref, o := range m.raw {
-		compare(ref, o, before.raw[ref])
+	now, then := m.raw(), before.raw()
+	for ref, o := range now {
+		compare(o, then[ref])
 	}
-	for ref, o := range before.raw {
-		if m.raw[ref] == nil {
-			compare(ref, o, nil)
+	for ref, o := range then {
+		if now[ref].object == nil {
+			compare(o, sourced{})
 		}
 	}
 	return settings, files

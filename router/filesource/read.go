@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead/fairlead/api"
@@ -28,12 +29,20 @@ type file struct {
 	read time.Time
 	sum  [sha256.Size]byte
 	// manifests are those that count, former versions of broken ones included.
-	manifests []manifest.Manifest
+	manifests []held
 	// kept is how many of them are former versions.
 	kept     int
 	problems []explain.Problem
 	// others counts manifests of kinds that play no part.
 	others map[string]int
+}
+
+// held is what is kept of a manifest: not its text, which is as large as the object.
+type held struct {
+	object metav1.Object
+	// at is where it stands, as "file:line".
+	at  string
+	sum [sha256.Size]byte
 }
 
 // settled is the age from which on a file's time says that it has not changed: within
@@ -102,7 +111,7 @@ func (f *file) parse(namespace string, data []byte, former *file) {
 			f.others[m.Other]++
 		case !bad:
 			shown[short(m.Ref)] = true
-			f.manifests = append(f.manifests, reuse(m, old[m.Ref]))
+			f.manifests = append(f.manifests, reuse(&m, old[m.Ref]))
 		case m.Ref.Name == "":
 			unknown = true
 		default:
@@ -124,38 +133,38 @@ func short(ref api.ObjectRef) api.ObjectRef {
 }
 
 // byRef finds the manifests of a file, which may be nil.
-func (f *file) byRef() map[api.ObjectRef]manifest.Manifest {
+func (f *file) byRef() map[api.ObjectRef]held {
 	if f == nil {
 		return nil
 	}
-	found := make(map[api.ObjectRef]manifest.Manifest, len(f.manifests))
-	for _, m := range f.manifests {
-		found[m.Ref] = m
+	found := make(map[api.ObjectRef]held, len(f.manifests))
+	for _, h := range f.manifests {
+		found[explain.Ref(h.object)] = h
 	}
 	return found
 }
 
-// reuse returns a manifest with the object of the former one if the text is the same, so
-// that an object that has not changed keeps its pointer; else with its identity.
-func reuse(m, former manifest.Manifest) manifest.Manifest {
-	if former.Object != nil && bytes.Equal(former.Text, m.Text) {
-		m.Object = former.Object
-		return m
+// reuse returns what to keep of a manifest: with the object of the former one if the text is the
+// same, so that an object that has not changed keeps its pointer; else with its identity.
+func reuse(m *manifest.Manifest, former held) held {
+	now := held{object: m.Object, at: m.At, sum: sha256.Sum256(m.Text)}
+	if former.object != nil && former.sum == now.sum {
+		now.object = former.object
+		return now
 	}
 	identity := sha256.Sum256([]byte(m.Ref.String()))
-	content := sha256.Sum256(m.Text)
-	m.Object.SetUID(types.UID("file-" + hex.EncodeToString(identity[:8])))
-	m.Object.SetResourceVersion(hex.EncodeToString(content[:8]))
-	return m
+	now.object.SetUID(types.UID("file-" + hex.EncodeToString(identity[:8])))
+	now.object.SetResourceVersion(hex.EncodeToString(now.sum[:8]))
+	return now
 }
 
 func (f *file) keep(former *file, which func(api.ObjectRef) bool) {
 	if former == nil {
 		return
 	}
-	for _, m := range former.manifests {
-		if which(m.Ref) {
-			f.manifests = append(f.manifests, m)
+	for _, h := range former.manifests {
+		if which(explain.Ref(h.object)) {
+			f.manifests = append(f.manifests, h)
 			f.kept++
 		}
 	}

@@ -246,7 +246,7 @@ func (s *Source) Config(name, key string) string {
 func (s *Source) Count() (files int, kinds map[string]int, others string) {
 	v := s.now.Load()
 	kinds = map[string]int{}
-	for ref := range v.merged.raw {
+	for ref := range v.merged.raw() {
 		kinds[ref.Kind]++
 	}
 	return len(v.files), kinds, otherKinds(v.files)
