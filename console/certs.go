@@ -23,6 +23,10 @@ type certsPage struct {
 	Previous, Next string
 	ByHostQuery    string
 	ByEndQuery     string
+	// Unread is how many are in Secrets that could not be read; UnreadCommand shows them to
+	// users with the right to, and is empty if there is no such command.
+	Unread        int
+	UnreadCommand string
 }
 
 // certCount is how many certificates have a state.
@@ -44,6 +48,9 @@ func (v *visit) certs() answer {
 	words := strings.Fields(strings.ToLower(data.Query[:min(len(data.Query), queryBytes)]))
 	for i := range items {
 		counts[items[i].State]++
+		if items[i].Unread {
+			data.Unread++
+		}
 		if certMatches(&items[i], words) {
 			chosen = append(chosen, items[i])
 		}
@@ -67,7 +74,11 @@ func (v *visit) certs() answer {
 	if w := data.Window; w.Page < w.Pages {
 		data.Next = certQuery(data.Query, data.ByEnd, w.Page+1)
 	}
-	return answer{name: "certs", title: "Certificates", data: data, line: Line{Command: "certs", Flags: []string{"-A"}}}
+	line := Line{Command: "certs", Flags: []string{"-A"}}
+	if v.options.Command != nil {
+		data.UnreadCommand = v.options.Command(line)
+	}
+	return answer{name: "certs", title: "Certificates", data: data, line: line}
 }
 
 // certMatches reports whether all words are in what the line shows.

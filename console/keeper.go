@@ -16,8 +16,8 @@ type keeper[T any] struct {
 
 	mu    sync.Mutex
 	value *T
-	// at is when the reading of value began, took how long the last reading took, and
-	// ended when it ended.
+	// at is when the reading of value began, took how long the last reading took, if it was not
+	// the first, and ended when it ended.
 	at, ended time.Time
 	took      time.Duration
 	err       error
@@ -79,7 +79,10 @@ func (k *keeper[T]) look(ctx context.Context, before *T) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ended = k.now()
-	k.took, k.err = k.ended.Sub(began), err
+	k.err = err
+	if before != nil { // the first reading waits for what later ones have
+		k.took = k.ended.Sub(began)
+	}
 	if err == nil {
 		k.value, k.at = value, began
 	}

@@ -59,6 +59,8 @@ func (v *visit) live(w http.ResponseWriter) {
 	if v.r.Method == http.MethodHead {
 		return
 	}
+	// A stream lasts for minutes: what it began with must not stay in memory for it.
+	v.world, v.kept = nil, kept[world]{}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	out := &stream{ResponseWriter: w, controller: http.NewResponseController(w)}
 	// The server's own limit is for requests, which have been read.

@@ -8,9 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
+
+	"github.com/fairlead/fairlead/test/wait"
 )
 
 // event is one of a stream.
@@ -201,4 +205,27 @@ func TestSlowBrowser(t *testing.T) {
 	if wait := time.Until(slow.deadline); wait > streamWrite || wait < streamWrite-time.Minute {
 		t.Errorf("it has %s", wait)
 	}
+}
+
+// TestStreamForgets: a stream does not keep in memory what was shown when it was opened.
+func TestStreamForgets(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, snapshotOf(t, shop), true)
+	b.get("routes")
+	of := func() *world { return b.server.pages.readings.worlds.get(t.Context(), t.Context()).value }
+	former := weak.Make(of())
+	code, next := b.stream(t.Context(), t)
+	if code != http.StatusOK {
+		t.Fatal(code)
+	}
+	first := next()
+	b.source.snapshot.Store(snapshotOf(t, shop))
+	b.now.Add(60)
+	if second := next(); second.data.Generation == first.data.Generation {
+		t.Fatalf("%+v after %+v", second, first)
+	}
+	wait.Poll{}.For(t, "the end of the former objects", func() error {
+		runtime.GC()
+		return wait.True(former.Value() == nil)
+	})
 }

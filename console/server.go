@@ -140,7 +140,9 @@ func newPages(o Options, base string) (*pages, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newWorld(s, before), nil
+		now := newWorld(s, before)
+		p.views.forget(now)
+		return now, nil
 	}}
 	p.readings.health = &keeper[check.Report]{now: o.Now, fresh: healthFresh, read: func(ctx context.Context, _ *check.Report) (*check.Report, error) {
 		return o.Source.Health(ctx)

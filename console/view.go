@@ -144,7 +144,7 @@ func (s *views) of(p *pages, full *world, of *viewer) (*world, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made = slices.DeleteFunc(s.made, func(v *view) bool { return v.full.generation < full.generation })
+	s.drop(full)
 	at := slices.IndexFunc(s.made, func(v *view) bool { return v.full == full && v.set == of.set })
 	if at >= 0 {
 		found := s.made[at]
@@ -158,6 +158,17 @@ func (s *views) of(p *pages, full *world, of *viewer) (*world, error) {
 		s.made = slices.Delete(s.made, 0, 1)
 	}
 	return one.world, one.err
+}
+
+// forget drops the views of former worlds, which would keep these in memory.
+func (s *views) forget(now *world) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(now)
+}
+
+func (s *views) drop(now *world) {
+	s.made = slices.DeleteFunc(s.made, func(v *view) bool { return v.full.generation < now.generation })
 }
 
 func (s *views) rows() (n int) {

@@ -39,6 +39,8 @@ type Options struct {
 	Router string
 	// Probe asks the routers' addresses and names from this machine.
 	Probe bool
+	// Routes are those of all namespaces, where they are known; nil has them read.
+	Routes []routev1.Route
 	// WithoutSecrets leaves the certificates in Secrets unread.
 	WithoutSecrets bool
 	// Now is the clock of this machine.

@@ -32,6 +32,8 @@ type kind[L client.ObjectList, T any] struct {
 	// may be readable where not all are.
 	everywhere bool
 	options    []client.ListOption
+	// keep, if set, says whether an object is judged, and removes from it what is not.
+	keep func(*T) bool
 }
 
 // list returns a function that reads all objects of a kind into a slice.
@@ -70,7 +72,12 @@ func pages[L client.ObjectList, T any](ctx context.Context, c client.Client, k k
 		if err != nil {
 			return nil, err //nolint:wrapcheck // the caller looks at its kind
 		}
-		all = append(all, k.items(page)...)
+		items := k.items(page)
+		for i := range items {
+			if k.keep == nil || k.keep(&items[i]) {
+				all = append(all, items[i])
+			}
+		}
 		if next = page.GetContinue(); next == "" {
 			return all, nil
 		}
@@ -128,17 +135,26 @@ func (r *reader) lists() []func(context.Context) {
 // userLists are the lists of objects that users write.
 func (r *reader) userLists() []func(context.Context) {
 	s := r.snapshot
-	return []func(context.Context){
-		list(r, &s.Routes, kind[*routev1.RouteList, routev1.Route]{
+	routes := func(context.Context) { s.Routes = r.options.Routes }
+	if r.options.Routes == nil {
+		routes = list(r, &s.Routes, kind[*routev1.RouteList, routev1.Route]{
 			source: check.SourceRoutes, everywhere: true,
+			keep:  func(v *routev1.Route) bool { v.ManagedFields = nil; return true }, // a half of 10,000 Routes
 			empty: func() *routev1.RouteList { return &routev1.RouteList{} }, items: func(l *routev1.RouteList) []routev1.Route { return l.Items },
-		}),
+		})
+	}
+	return []func(context.Context){
+		routes,
 		list(r, &s.Ingresses, kind[*networkingv1.IngressList, networkingv1.Ingress]{
 			source: check.SourceIngresses, everywhere: true,
+			keep:  func(v *networkingv1.Ingress) bool { v.ManagedFields = nil; return true },
 			empty: func() *networkingv1.IngressList { return &networkingv1.IngressList{} }, items: func(l *networkingv1.IngressList) []networkingv1.Ingress { return l.Items },
 		}),
 		list(r, &s.Services, kind[*corev1.ServiceList, corev1.Service]{
 			source: check.SourceServices, everywhere: true,
+			keep: func(v *corev1.Service) bool {
+				return v.Spec.Type == corev1.ServiceTypeLoadBalancer || v.Namespace == api.OperandNamespace
+			},
 			empty: func() *corev1.ServiceList { return &corev1.ServiceList{} }, items: func(l *corev1.ServiceList) []corev1.Service { return l.Items },
 		}),
 		list(r, &s.Classes, kind[*networkingv1.IngressClassList, networkingv1.IngressClass]{

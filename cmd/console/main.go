@@ -20,6 +20,7 @@ import (
 
 	"github.com/fairlead/fairlead/api/terminal"
 	"github.com/fairlead/fairlead/cmd/internal/logging"
+	"github.com/fairlead/fairlead/cmd/internal/memory"
 	"github.com/fairlead/fairlead/console"
 	"github.com/fairlead/fairlead/console/cluster"
 )
@@ -41,6 +42,8 @@ const (
 	authToken, authProxy, authNone = "token", "proxy", "none"
 	// connections is how many there are at the same time.
 	connections = 512
+	// fresh is how long what was read counts as new: to read what has not changed costs nothing.
+	fresh = time.Second
 )
 
 // settings are the flags.
@@ -120,10 +123,13 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("open %s: %w", s.listen, err)
 	}
 	defer l.Close()
-	options := console.Options{
-		Source:  &cluster.Source{Config: config, Router: s.router, Domain: s.domain, Timeout: s.readTimeout, Log: log},
-		Cluster: true, Now: time.Now, Command: s.line,
+	source, err := cluster.NewSource(cluster.Options{Config: config, Router: s.router, Domain: s.domain, Timeout: s.readTimeout, Log: log})
+	if err != nil {
+		return err
 	}
+	go source.Run(ctx)
+	go memory.SaveBound(ctx, source.Known)
+	options := console.Options{Source: source, Cluster: true, Fresh: fresh, Now: time.Now, Command: s.line}
 	if s.auth == authNone {
 		open, err := console.NewOpen(options, s.base, l)
 		if err != nil {

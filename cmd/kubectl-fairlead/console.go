@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/fairlead/fairlead/console"
 	"github.com/fairlead/fairlead/console/cluster"
 	"github.com/fairlead/fairlead/router/explain"
+	explaincluster "github.com/fairlead/fairlead/router/explain/cluster"
 )
 
 // consoleFlags are those of the command itself.
@@ -63,10 +66,16 @@ Exit code: 0 ended by a signal, 2 wrong arguments or the port cannot be opened.`
 	return cmd
 }
 
+// consoleGC is GOGC of the console, which reads and decides again and again, and goes on for hours.
+const consoleGC = 30
+
 // console serves until the context ends.
 func (c *command) console(ctx context.Context, o *options, f *consoleFlags) error {
 	if _, err := o.ownNamespace(); err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(consoleGC)
 	}
 	l, port, err := console.Listen(ctx, int(f.port))
 	if err != nil {
@@ -146,11 +155,22 @@ var _ console.Source = (*consoleSource)(nil)
 func (s *consoleSource) Read(ctx context.Context, _ *explain.Snapshot) (*explain.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	objects, err := s.command.read(ctx, s.options)
+	objects, err := s.objects(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return explain.NewSnapshot(objects, explain.Options{Router: s.options.router, Domain: s.options.domain, Now: time.Now()})
+}
+
+func (s *consoleSource) objects(ctx context.Context) (*explain.Objects, error) {
+	if len(s.options.files) > 0 {
+		return s.command.read(ctx, s.options)
+	}
+	config, own, err := s.cluster()
+	if err != nil {
+		return nil, err
+	}
+	return explaincluster.ReadInPages(ctx, config, own)
 }
 
 // cluster returns how to reach it, and the namespace that the user works in.

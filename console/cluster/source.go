@@ -3,11 +3,16 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	routev1 "github.com/openshift/api/route/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/fairlead/fairlead/api"
@@ -18,9 +23,8 @@ import (
 	"github.com/fairlead/fairlead/router/explain/cluster"
 )
 
-// Source reads a cluster as a program in it may: all namespaces, and neither Secrets nor
-// ConfigMaps.
-type Source struct {
+// Options say what to read.
+type Options struct {
 	Config         *rest.Config
 	Router, Domain string
 	// Timeout bounds each reading.
@@ -28,17 +32,56 @@ type Source struct {
 	Log     *slog.Logger
 }
 
+// Source reads a cluster as a program in it may: all namespaces, and neither Secrets nor
+// ConfigMaps. What routers decide about, it watches.
+type Source struct {
+	Options
+
+	watcher *cluster.Watcher
+	// objects are those of the last snapshot, made is when it was.
+	objects *explain.Objects
+	made    time.Time
+	known   atomic.Bool
+}
+
+// NewSource returns a Source, which has to run.
+func NewSource(of Options) (*Source, error) {
+	w, err := cluster.NewWatcher(of.Config, api.OperandNamespace)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{Options: of, watcher: w}, nil
+}
+
+// Known reports whether the cluster was read once.
+func (s *Source) Known() bool { return s.known.Load() }
+
+// Run watches the cluster until the context ends.
+func (s *Source) Run(ctx context.Context) { s.watcher.Run(ctx) }
+
+// decidedFor is how long a snapshot is shown of objects that do not change: what ends, such as a
+// certificate, is decided by the time at which it is made.
+const decidedFor = 10 * time.Minute
+
 var _ console.Source = (*Source)(nil)
 
 // Read implements console.Source.
-func (s *Source) Read(ctx context.Context, _ *explain.Snapshot) (*explain.Snapshot, error) {
+func (s *Source) Read(ctx context.Context, before *explain.Snapshot) (*explain.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	objects, err := cluster.Read(ctx, s.Config, api.OperandNamespace, "Secret", "ConfigMap")
+	objects, err := s.watcher.Objects(ctx)
 	if err != nil {
 		return nil, s.failed("objects", err)
 	}
-	snapshot, err := explain.NewSnapshot(objects, explain.Options{Router: s.Router, Domain: s.Domain, Now: time.Now()})
+	now := time.Now()
+	if before != nil && objects == s.objects && now.Sub(s.made) < decidedFor {
+		return before, nil
+	}
+	snapshot, err := explain.NewSnapshot(objects, explain.Options{Router: s.Router, Domain: s.Domain, Now: now})
+	if err == nil {
+		s.objects, s.made = objects, now
+		s.known.Store(true)
+	}
 	return snapshot, s.failed("objects", err)
 }
 
@@ -46,7 +89,18 @@ func (s *Source) Read(ctx context.Context, _ *explain.Snapshot) (*explain.Snapsh
 func (s *Source) Health(ctx context.Context) (*check.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	snapshot, err := collect.Read(ctx, s.Config, collect.Options{Namespace: api.OperandNamespace, Router: s.Router, Now: time.Now})
+	objects, err := s.watcher.Objects(ctx)
+	if err != nil {
+		return nil, s.failed("health", err)
+	}
+	routes := make([]routev1.Route, 0, len(objects.Routes))
+	for _, r := range objects.Routes { // of which the checks change nothing
+		routes = append(routes, *r)
+	}
+	slices.SortFunc(routes, func(a, b routev1.Route) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	snapshot, err := collect.Read(ctx, s.Config, collect.Options{Namespace: api.OperandNamespace, Router: s.Router, Routes: routes, Now: time.Now})
 	if err != nil {
 		return nil, s.failed("health", err)
 	}

@@ -182,6 +182,61 @@ async function look() {
   }
 }
 
+// What is typed into the filter of a list renews the list, without another page: the field keeps
+// the focus. A text that is not understood, or not yet, changes nothing.
+function filters() {
+  const found = document.createElement("p");
+  found.className = "unseen";
+  found.setAttribute("role", "status");
+  document.getElementById("main").append(found);
+  let asking = false;
+  let again = false;
+  let said = 0;
+  const narrow = async (form) => {
+    if (asking) {
+      again = true;
+      return;
+    }
+    asking = true;
+    try {
+      do {
+        again = false;
+        const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
+        replaceList(form, await read(address, "document"), address);
+      } while (again);
+    } catch {
+      // The text is still there, and Enter asks again.
+    } finally {
+      asking = false;
+    }
+    clearTimeout(said);
+    said = setTimeout(() => {
+      found.textContent = document.querySelector("#window, #content > .empty")?.textContent || "";
+    }, 1000);
+  };
+  document.addEventListener("input", (event) => {
+    const form = event.target.closest("form.query");
+    if (form && event.target.id === "q") {
+      narrow(form);
+    }
+  });
+}
+
+// replaceList puts what follows the form of another page in the place of what follows this one.
+function replaceList(form, page, address) {
+  const newer = page.querySelector("form.query");
+  if (!newer || newer.querySelector("[aria-invalid]") || !form.isConnected) {
+    return;
+  }
+  const after = (of) => [...of.parentElement.children].filter((e) => of.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING && !e.matches("details.help"));
+  form.querySelector("#q").removeAttribute("aria-invalid");
+  for (const old of after(form)) {
+    old.remove();
+  }
+  form.parentElement.append(...after(newer).map((e) => document.adoptNode(e)));
+  history.replaceState(null, "", address);
+}
+
 function addCopyButtons() {
   for (const code of document.querySelectorAll("code.copy:not([data-copy])")) {
     code.dataset.copy = "";
@@ -246,5 +301,6 @@ function colours() {
 addCopyButtons();
 colours();
 keys();
+filters();
 listen();
 setInterval(look, pause);

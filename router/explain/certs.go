@@ -61,6 +61,8 @@ type Cert struct {
 	// that get the default certificate.
 	SameAs []string `json:"sameAs,omitempty"`
 	Hosts  int      `json:"hosts,omitempty"`
+	// Unread says that it is in a Secret that could not be read.
+	Unread bool `json:"-"`
 
 	quiet  bool
 	faults []certificate.Problem
@@ -177,7 +179,7 @@ func (s *Snapshot) routeCert(key model.Object, soon time.Duration) (c *Cert, own
 	own = c.From != fromDefault
 	switch {
 	case s.source.unreadable[key] != "":
-		c.State, c.Problems = certUnknown, append(c.Problems, s.source.unreadable[key])
+		c.State, c.Unread, c.Problems = certUnknown, true, append(c.Problems, s.source.unreadable[key])
 		return c, own
 	case len(served) == 0:
 		c.State = certNotServed

@@ -151,14 +151,10 @@ type finder func(severity api.Severity, field string, reason api.Reason, message
 // unknownAnnotations finds annotations that look like those of OpenShift's router,
 // but are not. Of its own the router finds them itself.
 func (s *Snapshot) unknownAnnotations(key model.Object, find finder) {
-	known := map[string]bool{}
-	for _, a := range policy.Annotations() {
-		known[a.Key] = true
-	}
 	annotations := s.source.routes[key].Annotations
 	for _, k := range sortedKeys(annotations) {
 		domain, _, _ := strings.Cut(k, "/")
-		if known[k] || domain != "haproxy.router.openshift.io" && domain != "router.openshift.io" {
+		if domain != "haproxy.router.openshift.io" && domain != "router.openshift.io" || policy.Known(k) {
 			continue
 		}
 		message := "the router does not read this annotation"

@@ -55,6 +55,7 @@ type Objects struct {
 	// Files say where a manifest stands, as "file:line".
 	Files map[api.ObjectRef]string
 
+	// order is that of manifests, which have no other age and name of their own.
 	order map[api.ObjectRef]int
 	// converted are the RoutePolicies that a former conversion has made.
 	converted map[model.Object]bool
@@ -114,7 +115,7 @@ func NewObjects() *Objects {
 func (o *Objects) Add(object metav1.Object) {
 	key := keyOf(object)
 	ref := refOf(object)
-	if _, known := o.order[ref]; !known {
+	if _, known := o.order[ref]; !known && object.GetUID() == "" {
 		o.order[ref] = len(o.order)
 	}
 	switch v := object.(type) {

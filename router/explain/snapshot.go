@@ -78,11 +78,13 @@ const systemCA = "default:system:of-the-router"
 
 // NewSnapshot decides everything that the objects say about one router.
 func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
-	// Routes that are made of Ingresses are added to these two, and another snapshot may be
-	// made of the same objects meanwhile.
-	own := *o
-	own.Files, own.order = maps.Clone(o.Files), maps.Clone(o.order)
-	o = &own
+	if len(o.Ingresses) > 0 {
+		// Routes that are made of Ingresses are added to these two, and another snapshot may be
+		// made of the same objects meanwhile.
+		own := *o
+		own.Files, own.order = maps.Clone(o.Files), maps.Clone(o.order)
+		o = &own
+	}
 	s := &Snapshot{objects: o, options: opts, byBackend: map[string]*model.Claim{}, byHost: map[string][]model.Object{}}
 	if err := s.chooseController(); err != nil {
 		return nil, err

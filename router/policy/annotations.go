@@ -53,6 +53,11 @@ type Annotation struct {
 // Annotations returns the table.
 func Annotations() []Annotation { return slices.Clone(table) }
 
+// Known reports whether the table has a key.
+func Known(key string) bool {
+	return slices.ContainsFunc(table, func(a Annotation) bool { return a.Key == key })
+}
+
 func always(*Spec) bool { return true }
 
 // limited reports whether limits are switched on.

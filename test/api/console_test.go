@@ -144,9 +144,13 @@ func TestConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	source, err := cluster.NewSource(cluster.Options{Config: config, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go source.Run(t.Context())
 	entrance, err := console.NewEntrance(console.Options{
-		Source:  &cluster.Source{Config: config, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler)},
-		Cluster: true, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+		Source: source, Cluster: true, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, console.EntranceOptions{Base: "/", Rights: rights, Log: logger})
 	if err != nil {
 		t.Fatal(err)

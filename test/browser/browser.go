@@ -9,6 +9,7 @@ package browser
 
 import (
 	"bufio"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -19,12 +20,23 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/fairlead/fairlead/test/tools/toolset"
 	"github.com/fairlead/fairlead/test/wait"
 )
+
+// T is the part of testing.TB that is needed, so that a program that measures can have a browser.
+type T interface {
+	Helper()
+	Context() context.Context
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Error(args ...any)
+	Skip(args ...any)
+	TempDir() string
+	Cleanup(f func())
+}
 
 // Browser is a running Chromium.
 type Browser struct {
@@ -51,7 +63,7 @@ type refusal struct{ message string }
 func (r *refusal) Error() string { return r.message }
 
 // Start runs a Chromium until the test ends, and skips the test without one.
-func Start(t *testing.T) *Browser {
+func Start(t T) *Browser {
 	t.Helper()
 	program, err := toolset.Path("chromium-headless-shell")
 	if err != nil {
@@ -92,7 +104,7 @@ func Start(t *testing.T) *Browser {
 }
 
 // end closes Chromium, and removes its profile, which processes of it may write a moment longer.
-func end(t *testing.T, b *Browser, cmd *exec.Cmd, profile string) {
+func end(t T, b *Browser, cmd *exec.Cmd, profile string) {
 	t.Helper()
 	kill := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	hangs := time.AfterFunc(20*time.Second, kill)
@@ -172,7 +184,7 @@ type Page struct {
 }
 
 // Page opens a tab.
-func (b *Browser) Page(t *testing.T) *Page {
+func (b *Browser) Page(t T) *Page {
 	t.Helper()
 	var target struct{ TargetID string }
 	p := &Page{browser: b}
@@ -184,7 +196,7 @@ func (b *Browser) Page(t *testing.T) *Page {
 }
 
 // do calls a method, and reads its result unless that is nil.
-func (p *Page) do(t *testing.T, method string, params map[string]any, result any) {
+func (p *Page) do(t T, method string, params map[string]any, result any) {
 	t.Helper()
 	text, err := p.browser.call(p.session, method, params)
 	if err == nil && result != nil {
@@ -196,7 +208,7 @@ func (p *Page) do(t *testing.T, method string, params map[string]any, result any
 }
 
 // Open goes to an address, and waits until the page is complete.
-func (p *Page) Open(t *testing.T, address string) {
+func (p *Page) Open(t T, address string) {
 	t.Helper()
 	p.do(t, "Page.navigate", map[string]any{"url": address}, nil)
 	p.Await(t, "the page is complete", `document.readyState === "complete" && location.href !== "about:blank"`)
@@ -204,7 +216,7 @@ func (p *Page) Open(t *testing.T, address string) {
 
 // Eval returns what an expression is, as text. It begins with "exception" if the expression
 // throws one, and is "gone" if the page was left meanwhile, as after a click on a link.
-func (p *Page) Eval(t *testing.T, expression string) string {
+func (p *Page) Eval(t T, expression string) string {
 	t.Helper()
 	var out struct {
 		Result           struct{ Value any }
@@ -231,7 +243,7 @@ func (p *Page) Eval(t *testing.T, expression string) string {
 }
 
 // Await waits until an expression is true.
-func (p *Page) Await(t *testing.T, what, expression string) {
+func (p *Page) Await(t T, what, expression string) {
 	t.Helper()
 	wait.Poll{}.For(t, what, func() error {
 		if got := p.Eval(t, expression); got != "true" {
@@ -242,7 +254,7 @@ func (p *Page) Await(t *testing.T, what, expression string) {
 }
 
 // Look sets the size of the window and the colours that the user prefers, "light" or "dark".
-func (p *Page) Look(t *testing.T, width, height int, scheme string) {
+func (p *Page) Look(t T, width, height int, scheme string) {
 	t.Helper()
 	p.do(t, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	p.Prefer(t, map[string]string{"prefers-color-scheme": scheme})
@@ -250,7 +262,7 @@ func (p *Page) Look(t *testing.T, width, height int, scheme string) {
 
 // Prefer sets what the user prefers, by the names of media features. What is not named is as
 // the browser has it.
-func (p *Page) Prefer(t *testing.T, features map[string]string) {
+func (p *Page) Prefer(t T, features map[string]string) {
 	t.Helper()
 	all := []map[string]any{}
 	for name, value := range features {
@@ -260,26 +272,46 @@ func (p *Page) Prefer(t *testing.T, features map[string]string) {
 }
 
 // AnyCertificate takes servers for what they say they are.
-func (p *Page) AnyCertificate(t *testing.T) {
+func (p *Page) AnyCertificate(t T) {
 	t.Helper()
 	p.do(t, "Security.setIgnoreCertificateErrors", map[string]any{"ignore": true}, nil)
 }
 
 // NoScript switches the scripts of pages off.
-func (p *Page) NoScript(t *testing.T) {
+func (p *Page) NoScript(t T) {
 	t.Helper()
 	p.do(t, "Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 }
 
 // Before runs a script in each page that is opened from now on, before its own.
-func (p *Page) Before(t *testing.T, script string) {
+func (p *Page) Before(t T, script string) {
 	t.Helper()
 	p.do(t, "Page.enable", map[string]any{}, nil)
 	p.do(t, "Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
 }
 
+// Metrics are what Chromium counts of the page, by its names: such as JSHeapUsedSize, in bytes,
+// and Nodes. Garbage is collected first.
+func (p *Page) Metrics(t T) map[string]float64 {
+	t.Helper()
+	p.do(t, "HeapProfiler.collectGarbage", map[string]any{}, nil)
+	p.do(t, "Performance.enable", map[string]any{}, nil)
+	var out struct {
+		Metrics []struct {
+			Name  string
+			Value float64
+		}
+	}
+	p.do(t, "Performance.getMetrics", map[string]any{}, &out)
+	all := map[string]float64{}
+	for _, m := range out.Metrics {
+		all[m.Name] = m.Value
+	}
+	return all
+}
+
 // Key presses a key that writes a character.
-func (p *Page) Key(t *testing.T, key string) {
+func (p *Page) Key(t T, key string) {
 	t.Helper()
 	p.do(t, "Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": key, "text": key}, nil)
 	p.do(t, "Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
@@ -290,10 +322,10 @@ func (p *Page) Key(t *testing.T, key string) {
 var namedKeys = map[string]struct {
 	code int
 	text string
-}{"Tab": {9, ""}, "Enter": {13, "\r"}, "Escape": {27, ""}, "Space": {32, " "}, "ArrowUp": {38, ""}, "ArrowDown": {40, ""}}
+}{"Tab": {9, ""}, "Enter": {13, "\r"}, "Escape": {27, ""}, "Backspace": {8, ""}, "Space": {32, " "}, "ArrowUp": {38, ""}, "ArrowDown": {40, ""}}
 
 // Press presses a key with a name, such as "Tab" or "Enter".
-func (p *Page) Press(t *testing.T, key string, shift bool) {
+func (p *Page) Press(t T, key string, shift bool) {
 	t.Helper()
 	of, known := namedKeys[key]
 	if !known {
@@ -312,19 +344,19 @@ func (p *Page) Press(t *testing.T, key string, shift bool) {
 }
 
 // Type writes text where the focus is.
-func (p *Page) Type(t *testing.T, text string) {
+func (p *Page) Type(t T, text string) {
 	t.Helper()
 	p.do(t, "Input.insertText", map[string]any{"text": text}, nil)
 }
 
 // Close closes the tab.
-func (p *Page) Close(t *testing.T) {
+func (p *Page) Close(t T) {
 	t.Helper()
 	p.do(t, "Target.closeTarget", map[string]any{"targetId": p.target}, nil)
 }
 
 // Picture is the window as PNG.
-func (p *Page) Picture(t *testing.T) []byte {
+func (p *Page) Picture(t T) []byte {
 	t.Helper()
 	var out struct{ Data string }
 	p.do(t, "Page.captureScreenshot", map[string]any{"format": "png"}, &out)

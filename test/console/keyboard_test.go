@@ -138,6 +138,79 @@ func TestKeyboard(t *testing.T) {
 	await(t, page, "the choice holds", `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`)
 }
 
+// TestKeyboardTasks: with the keyboard alone, users narrow a list, open a Route of it, go back to
+// the list as it was, follow the Route's host, and ask one of its URLs.
+func TestKeyboardTasks(t *testing.T) {
+	for _, width := range []int{1280, 320} {
+		b := browser.Start(t)
+		page, _, base := start(t, b)
+		page.Look(t, width, 700, "light")
+		page.Open(t, base+"routes")
+		page.Await(t, "the script runs", runs)
+		page.Key(t, "/")
+		page.Await(t, "the filter has the focus", `document.activeElement.id === "q"`)
+		page.Type(t, "cart -copy kind:route")
+		page.Await(t, "one row", `document.querySelectorAll("tbody tr").length === 1 && location.search.includes("cart")`)
+		tabTo(t, page, "web/cart")
+		page.Press(t, "Enter", false)
+		await(t, page, "the Route", `document.querySelector("h1").textContent === "Route web/cart"`)
+		page.Eval(t, `(history.back(), true)`) // which browsers have a key for
+		await(t, page, "the list as it was", `document.querySelectorAll("tbody tr").length === 1 && document.getElementById("q").value === "cart -copy kind:route"`)
+		tabTo(t, page, "www.example.com")
+		page.Press(t, "Enter", false)
+		await(t, page, "the host", `document.querySelector("h1").textContent === "Host www.example.com"`)
+		tabTo(t, page, "https://www.example.com/")
+		page.Press(t, "Enter", false)
+		await(t, page, "what becomes of its URL", `document.querySelector("h1").textContent === "Ask a URL" && document.querySelector(".steps li") !== null`)
+		tabTo(t, page, "Skip to the content")
+		page.Press(t, "Enter", false)
+		await(t, page, "the content has the focus", `document.activeElement.id === "main"`)
+		page.Close(t)
+	}
+}
+
+// coloured marks what has a background of its own.
+const coloured = `(() => {
+	const plain = ["rgba(0, 0, 0, 0)", getComputedStyle(document.body).backgroundColor];
+	const all = [...document.querySelectorAll("body *")].filter(e => e.checkVisibility() && !plain.includes(getComputedStyle(e).backgroundColor));
+	all.forEach(e => { e.dataset.coloured = ""; });
+	return all.length;
+})()`
+
+// bare are those of them that have neither a line nor a field's frame where backgrounds are gone.
+const bare = `[...document.querySelectorAll("[data-coloured]")].filter(e => {
+	const s = getComputedStyle(e);
+	return !["Top", "Right", "Bottom", "Left"].some(side => s["border" + side + "Style"] !== "none" && parseFloat(s["border" + side + "Width"]) >= 1 && s["border" + side + "Color"] !== s.backgroundColor);
+}).map(e => e.outerHTML.slice(0, 120)).join("\n")`
+
+// unmarked are states without their sign or their word.
+const unmarked = `[...document.querySelectorAll(".state")].filter(e => e.textContent.length < 2 || !/[○✓!✕]/.test(getComputedStyle(e, "::before").content)).map(e => e.outerHTML).join("\n")`
+
+// TestForcedBackgrounds: where the system chooses all colours, what had a background of its own
+// has a line, and states have their signs and words, on every page.
+func TestForcedBackgrounds(t *testing.T) {
+	b := browser.Start(t)
+	page, _, base := start(t, b)
+	for _, name := range everyPage {
+		page.Prefer(t, map[string]string{"forced-colors": "none"})
+		page.Open(t, base+name)
+		page.Await(t, "the script runs", runs)
+		page.Eval(t, `(document.querySelectorAll("details").forEach(d => d.open = true), true)`)
+		page.Eval(t, `((() => { const b = document.createElement("b"); b.id = "proof"; b.className = "warn"; b.textContent = "seen"; document.getElementById("content").append(b); })(), true)`)
+		page.Eval(t, coloured)
+		page.Prefer(t, map[string]string{"forced-colors": "active"})
+		if got := page.Eval(t, `matchMedia("(forced-colors: active)").matches`); got != "true" {
+			t.Fatal("colours are not forced")
+		}
+		if got := page.Eval(t, bare); !strings.HasPrefix(got, `<b id="proof"`) || strings.Contains(got, "\n") {
+			t.Errorf("%s: told by a background only, beside the one that the test has added: %s", name, got)
+		}
+		if got := page.Eval(t, unmarked); got != "" {
+			t.Errorf("%s: a state without a sign or a word: %s", name, got)
+		}
+	}
+}
+
 // TestForcedColours: states are words, and borders remain, where the system chooses all colours.
 func TestForcedColours(t *testing.T) {
 	b := browser.Start(t)

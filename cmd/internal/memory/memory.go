@@ -52,19 +52,51 @@ func Save(ctx context.Context, ready func() bool) {
 		return
 	}
 	debug.SetGCPercent(startGC)
+	if !await(ctx, ready) {
+		return
+	}
+	debug.SetGCPercent(steadyGC)
+	go followHeap(ctx)
+	giveBack(ctx)
+}
+
+// boundedGC is GOGC of a program that decides anew about all objects after each change, which makes
+// as much garbage as it holds.
+const boundedGC = 30
+
+// Bound bounds the garbage of such a program. GOGC in the environment, if set, stays in force.
+func Bound() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(boundedGC)
+	}
+}
+
+// SaveBound is Save for such a program.
+func SaveBound(ctx context.Context, ready func() bool) {
+	Bound()
+	if await(ctx, ready) {
+		giveBack(ctx)
+	}
+}
+
+// await waits until a program is ready, and returns false if it ends before.
+func await(ctx context.Context, ready func() bool) bool {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for !ready() {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-tick.C:
 		}
 	}
-	debug.SetGCPercent(steadyGC)
+	return true
+}
+
+// giveBack gives back what only a start has needed.
+func giveBack(ctx context.Context) {
 	debug.FreeOSMemory()
 	dropProgram()
-	go followHeap(ctx)
 	// The first reports of status are what a start leaves behind.
 	for _, wait := range []time.Duration{5 * time.Second, 20 * time.Second} {
 		select {

@@ -46,10 +46,68 @@ func Read(ctx context.Context, config *rest.Config, ask bool) (*inspect.Objects,
 	return o, nil
 }
 
+// page is how many objects are read at once: of a large cluster, few of them are kept.
+const page = 500
+
+// pages reads all objects of a kind, and returns those that are wanted.
+func pages[L client.ObjectList, T any](ctx context.Context, c client.Client, empty func() L, items func(L) []T, wanted func(*T) bool) ([]T, error) {
+	var all []T
+	for next := ""; ; {
+		list := empty()
+		err := c.List(ctx, list, client.Limit(page), client.Continue(next))
+		if apierrors.IsResourceExpired(err) && next != "" {
+			all, next = nil, "" // it took too long: from the start
+			continue
+		}
+		if err != nil {
+			return nil, err //nolint:wrapcheck // the caller looks at it, and wraps it
+		}
+		of := items(list)
+		for i := range of {
+			if wanted(&of[i]) {
+				all = append(all, of[i])
+			}
+		}
+		if next = list.GetContinue(); next == "" {
+			return all, nil
+		}
+	}
+}
+
+// services reads the Services that may have addresses, and their endpoints.
+func services(ctx context.Context, c client.Client, o *inspect.Objects) (err error) {
+	o.Services, err = pages(ctx, c, func() *corev1.ServiceList { return &corev1.ServiceList{} }, func(l *corev1.ServiceList) []corev1.Service { return l.Items },
+		func(s *corev1.Service) bool { return s.Spec.Type == corev1.ServiceTypeLoadBalancer })
+	if err != nil {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	balanced := map[client.ObjectKey]bool{}
+	for i := range o.Services {
+		balanced[client.ObjectKeyFromObject(&o.Services[i])] = true
+	}
+	o.Slices, err = pages(ctx, c, func() *discoveryv1.EndpointSliceList { return &discoveryv1.EndpointSliceList{} }, func(l *discoveryv1.EndpointSliceList) []discoveryv1.EndpointSlice { return l.Items },
+		func(s *discoveryv1.EndpointSlice) bool {
+			return balanced[client.ObjectKey{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}]
+		})
+	return without(o, "EndpointSlices", err)
+}
+
+// without notes that something cannot be read, and returns errors that are about more than that.
+func without(o *inspect.Objects, what string, err error) error {
+	if err != nil && !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	if apierrors.IsForbidden(err) {
+		o.Unreadable = append(o.Unreadable, what)
+	}
+	return nil
+}
+
 func read(ctx context.Context, c client.Client, o *inspect.Objects) error {
+	if err := services(ctx, c, o); err != nil {
+		return err
+	}
 	var (
-		services corev1.ServiceList
-		slices   discoveryv1.EndpointSliceList
 		nodes    corev1.NodeList
 		pods     corev1.PodList
 		pools    v1beta1.IPAddressPoolList
@@ -64,9 +122,7 @@ func read(ctx context.Context, c client.Client, o *inspect.Objects) error {
 		options  []client.ListOption
 		optional string // what it is, if the rest can do without
 	}{
-		{&services, nil, ""},
 		{&nodes, nil, "nodes"},
-		{&slices, nil, "EndpointSlices"},
 		{&pods, []client.ListOption{own, client.MatchingLabels{"app.kubernetes.io/component": "speaker"}}, "pods of the speakers"},
 		{&pools, []client.ListOption{own}, "IPAddressPools"},
 		{&ads, []client.ListOption{own}, "L2Advertisements"},
@@ -74,16 +130,11 @@ func read(ctx context.Context, c client.Client, o *inspect.Objects) error {
 		{&bgp, []client.ListOption{own}, "ServiceBGPStatuses"},
 		{&sessions, []client.ListOption{own}, "BGPSessionStates"},
 	} {
-		err := c.List(ctx, r.list, r.options...)
-		missing := apierrors.IsForbidden(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
-		if err != nil && (r.optional == "" || !missing) {
-			return fmt.Errorf("read the cluster: %w", err)
-		}
-		if apierrors.IsForbidden(err) {
-			o.Unreadable = append(o.Unreadable, r.optional)
+		if err := without(o, r.optional, c.List(ctx, r.list, r.options...)); err != nil {
+			return err
 		}
 	}
-	o.Services, o.Slices, o.Nodes, o.Speakers = services.Items, slices.Items, nodes.Items, pods.Items
+	o.Nodes, o.Speakers = nodes.Items, pods.Items
 	o.L2, o.BGP, o.Sessions = l2.Items, bgp.Items, sessions.Items
 	o.Config.ProviderNamespace, o.Config.Pools, o.Config.L2Advertisements = api.ProviderNamespace, pools.Items, ads.Items
 	return nil

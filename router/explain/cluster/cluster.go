@@ -41,14 +41,43 @@ type reader struct {
 	own string
 	// without are kinds that are not read, and whose objects are not known.
 	without []string
+	// inPages reads large lists in parts, and keeps of objects what answers are made from.
+	inPages bool
 }
 
 // Read reads a cluster. Own is the namespace to look into where not all of them
 // may be listed. Without names kinds of objects that routes name, "Secret" or "ConfigMap", which
 // are not read.
 func Read(ctx context.Context, config *rest.Config, own string, without ...string) (*explain.Objects, error) {
+	return read(ctx, config, &reader{own: own, without: without})
+}
+
+// ReadInPages is Read for a program that goes on: it takes a half more time, and a third of the
+// memory.
+func ReadInPages(ctx context.Context, config *rest.Config, own string) (*explain.Objects, error) {
+	return read(ctx, config, &reader{own: own, inPages: true})
+}
+
+func read(ctx context.Context, config *rest.Config, r *reader) (*explain.Objects, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = 50, 100
+	scheme, err := types()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	r.client, r.objects = c, explain.NewObjects()
+	if err := r.read(ctx); err != nil {
+		return nil, fmt.Errorf("read cluster %s: %w", config.Host, err)
+	}
+	return r.objects, nil
+}
+
+// types are those that are read.
+func types() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, routev1.AddToScheme, operatorv1.AddToScheme, v1alpha1.AddToScheme,
@@ -58,15 +87,7 @@ func Read(ctx context.Context, config *rest.Config, own string, without ...strin
 			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
-	}
-	r := &reader{client: c, objects: explain.NewObjects(), own: own, without: without}
-	if err := r.read(ctx); err != nil {
-		return nil, fmt.Errorf("read cluster %s: %w", config.Host, err)
-	}
-	return r.objects, nil
+	return scheme, nil
 }
 
 func (r *reader) read(ctx context.Context) error {
@@ -154,10 +175,10 @@ func (r *reader) admitted(ctx context.Context) error {
 // list reads all objects of a kind; if that is forbidden, those of the user's
 // own namespace.
 func (r *reader) list(ctx context.Context, kind string, list client.ObjectList, clustered bool, in string) error {
-	err := r.client.List(ctx, list, client.InNamespace(in))
+	err := r.all(ctx, list, in)
 	switch {
 	case err == nil:
-		return r.add(list)
+		return nil
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 		if kind == "Route" {
 			return fmt.Errorf("the cluster has no Routes: is Fairlead installed? %w", err)
@@ -170,7 +191,7 @@ func (r *reader) list(ctx context.Context, kind string, list client.ObjectList, 
 		r.gap(kind, in, "")
 		return nil
 	}
-	if err := r.client.List(ctx, list, client.InNamespace(r.own)); err != nil {
+	if err := r.all(ctx, list, r.own); err != nil {
 		if !apierrors.IsForbidden(err) {
 			return fmt.Errorf("list %ss: %w", kind, err)
 		}
@@ -180,7 +201,36 @@ func (r *reader) list(ctx context.Context, kind string, list client.ObjectList, 
 	r.objects.Gaps = append(r.objects.Gaps, explain.Gap{
 		Kind: kind, Except: r.own, Why: "you have no right to; those of namespace " + r.own + " were read",
 	})
-	return r.add(list)
+	return nil
+}
+
+// page is how many objects are read at once, where lists are read in pages.
+const page = 500
+
+// all takes in all objects of a kind, of one namespace if it is not empty.
+func (r *reader) all(ctx context.Context, list client.ObjectList, namespace string) error {
+	for next := ""; ; {
+		options := &client.ListOptions{Namespace: namespace, Continue: next}
+		if r.inPages {
+			options.Limit = page
+		}
+		// Decoding into a list that was used would change what was taken from it.
+		of, _ := list.DeepCopyObject().(client.ObjectList)
+		err := r.client.List(ctx, of, options)
+		if apierrors.IsResourceExpired(err) && next != "" {
+			next = "" // it took too long: from the start, with what has not gone since
+			continue
+		}
+		if err != nil {
+			return err //nolint:wrapcheck // the caller looks at it, and wraps it
+		}
+		if err := r.add(of); err != nil {
+			return err
+		}
+		if next = of.GetContinue(); next == "" {
+			return nil
+		}
+	}
 }
 
 func (r *reader) add(list client.ObjectList) error {
@@ -190,6 +240,9 @@ func (r *reader) add(list client.ObjectList) error {
 	}
 	for _, i := range items {
 		if o, ok := i.(metav1.Object); ok {
+			if r.inPages {
+				reduce(o)
+			}
 			r.objects.Add(o)
 		}
 	}
