@@ -34,21 +34,29 @@ const (
 	calm = 30 * time.Second
 )
 
-// people measures what people wait for: commands of the plug-in among all routes, and `fairlead serve`.
+// people measures what people wait for: commands of the plug-in and pages of the console among all
+// routes, and `fairlead serve`.
 func (b *bench) people(ctx context.Context) error {
 	programs := filepath.Join(b.dir, "programs")
 	root, err := toolset.Root()
 	if err != nil {
 		return err
 	}
-	b.progress("building the plug-in and fairlead")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", programs+"/", "./cmd/kubectl-fairlead", "./cmd/fairlead")
+	b.progress("building the plug-in, fairlead and the console")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", programs+"/", "./cmd/kubectl-fairlead", "./cmd/fairlead", "./cmd/console")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the programs: %w: %s", err, out)
 	}
-	if err := b.commands(ctx, filepath.Join(programs, "kubectl-fairlead")); err != nil {
-		return err
+	plugin := filepath.Join(programs, "kubectl-fairlead")
+	for _, measure := range []func() error{
+		func() error { return b.commands(ctx, plugin) },
+		func() error { return b.localConsole(ctx, plugin) },
+		func() error { return b.clusterConsole(ctx, filepath.Join(programs, "console")) },
+	} {
+		if err := measure(); err != nil {
+			return err
+		}
 	}
 	serve := &serving{program: filepath.Join(programs, "fairlead"), haproxy: b.rig.HAProxy}
 	if err := b.savedFiles(ctx, serve); err != nil {

@@ -29,30 +29,41 @@ type Seeder struct {
 	route  routev1.Route
 	svc    corev1.Service
 	slice  discoveryv1.EndpointSlice
+	// namespace is that of the copies.
+	namespace string
+}
+
+// In returns a seeder of copies in another namespace.
+func (s *Seeder) In(namespace string) *Seeder {
+	return &Seeder{rig: s.rig, client: http.Client{Transport: s.client.Transport}, types: s.types, route: s.route, svc: s.svc, slice: s.slice, namespace: namespace}
 }
 
 // Keys of objects in etcd.
-func keyOfRoute(name string) string {
-	return "/registry/route.openshift.io/routes/" + Namespace + "/" + name
+func keyOfRoute(namespace, name string) string {
+	return "/registry/route.openshift.io/routes/" + namespace + "/" + name
 }
 
-func keyOfService(name string) string { return "/registry/services/specs/" + Namespace + "/" + name }
+func keyOfService(namespace, name string) string {
+	return "/registry/services/specs/" + namespace + "/" + name
+}
 
-func keyOfSlice(name string) string { return "/registry/endpointslices/" + Namespace + "/" + name }
+func keyOfSlice(namespace, name string) string {
+	return "/registry/endpointslices/" + namespace + "/" + name
+}
 
 // NewSeeder reads what is copied: the objects of a route that was created.
 func (r *Rig) NewSeeder(ctx context.Context, template string) (*Seeder, error) {
 	const connections = 16
-	s := &Seeder{rig: r, types: protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)}
+	s := &Seeder{rig: r, namespace: Namespace, types: protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)}
 	s.client.Transport = &http.Transport{MaxIdleConnsPerHost: connections}
-	text, err := s.read(ctx, keyOfRoute(template))
+	text, err := s.read(ctx, keyOfRoute(Namespace, template))
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, &s.route); err != nil {
 		return nil, fmt.Errorf("read route %s in etcd: %w", template, err)
 	}
-	for key, into := range map[string]runtime.Object{keyOfService(template): &s.svc, keyOfSlice(template): &s.slice} {
+	for key, into := range map[string]runtime.Object{keyOfService(Namespace, template): &s.svc, keyOfSlice(Namespace, template): &s.slice} {
 		text, err := s.read(ctx, key)
 		if err != nil {
 			return nil, err
@@ -69,6 +80,7 @@ func (r *Rig) NewSeeder(ctx context.Context, template string) (*Seeder, error) {
 func (s *Seeder) Add(ctx context.Context, name string, n int, withCertificate bool) error {
 	route, svc, slice := s.route.DeepCopy(), s.svc.DeepCopy(), s.slice.DeepCopy()
 	for i, o := range []metav1.Object{route, svc, slice} {
+		o.SetNamespace(s.namespace)
 		o.SetName(name)
 		o.SetUID(types.UID(fmt.Sprintf("%08d-0000-4000-8000-%012d", i, n)))
 	}
@@ -89,8 +101,8 @@ func (s *Seeder) Add(ctx context.Context, name string, n int, withCertificate bo
 	if err != nil {
 		return fmt.Errorf("copy route %s: %w", name, err)
 	}
-	puts := []any{put(keyOfRoute(name), text)}
-	for key, o := range map[string]runtime.Object{keyOfService(name): svc, keyOfSlice(name): slice} {
+	puts := []any{put(keyOfRoute(s.namespace, name), text)}
+	for key, o := range map[string]runtime.Object{keyOfService(s.namespace, name): svc, keyOfSlice(s.namespace, name): slice} {
 		text, err := runtime.Encode(scheme.Codecs.EncoderForVersion(s.types, versionOf(o)), o)
 		if err != nil {
 			return fmt.Errorf("copy %s: %w", key, err)
