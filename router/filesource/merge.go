@@ -37,7 +37,7 @@ type sourced struct {
 }
 
 // raw returns the objects as the files have them. The same pointer means the same object. It is
-// made anew each time: changes are rare, and a map of 30,000 objects is megabytes.
+// made each time: changes are rare, and a map of 30,000 objects is megabytes.
 func (m *merged) raw() map[api.ObjectRef]sourced {
 	all := make(map[api.ObjectRef]sourced, len(m.objects.Files))
 	for _, f := range m.files {

@@ -60,7 +60,7 @@ func Save(ctx context.Context, ready func() bool) {
 	giveBack(ctx)
 }
 
-// boundedGC is GOGC of a program that decides anew about all objects after each change, which makes
+// boundedGC is GOGC of a program that decides about all objects again after each change, which makes
 // as much garbage as it holds.
 const boundedGC = 30
 
