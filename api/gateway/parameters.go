@@ -14,10 +14,10 @@ import (
 // the IngressController do not need it.
 const AnnotationGatewayNamespaces = "fairlead.dev/gateway-namespaces"
 
-// GatewayNamespaces returns the namespaces that AnnotationGatewayNamespaces selects, and says what
+// PermittedNamespaces returns the namespaces that AnnotationGatewayNamespaces selects, and says what
 // is wrong with it: what cannot be read selects none, and so does an empty text, which
 // as a selector would select all.
-func GatewayNamespaces(annotations map[string]string) (of labels.Selector, problem string) {
+func PermittedNamespaces(annotations map[string]string) (of labels.Selector, problem string) {
 	text, has := annotations[AnnotationGatewayNamespaces]
 	if !has {
 		return labels.Nothing(), ""

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead/fairlead/api/gateway"
 )
 
-// TestGatewayNamespaces: only a selector that can be read, and that asks for something, selects namespaces.
-func TestGatewayNamespaces(t *testing.T) {
+// TestPermittedNamespaces: only a selector that can be read, and that asks for something, selects namespaces.
+func TestPermittedNamespaces(t *testing.T) {
 	t.Parallel()
 	shop := labels.Set{"team": "shop", "kubernetes.io/metadata.name": "shop-1"}
 	for text, want := range map[string]struct{ selects, wrong bool }{
@@ -27,12 +27,12 @@ func TestGatewayNamespaces(t *testing.T) {
 		"team=(shop":                  {false, true},
 		"!":                           {false, true},
 	} {
-		of, problem := gateway.GatewayNamespaces(map[string]string{gateway.AnnotationGatewayNamespaces: text})
+		of, problem := gateway.PermittedNamespaces(map[string]string{gateway.AnnotationGatewayNamespaces: text})
 		if of.Matches(shop) != want.selects || (problem != "") != want.wrong {
 			t.Errorf("%q: selects %t, problem %q; want %+v", text, of.Matches(shop), problem, want)
 		}
 	}
-	if of, problem := gateway.GatewayNamespaces(nil); of.Matches(shop) || problem != "" {
+	if of, problem := gateway.PermittedNamespaces(nil); of.Matches(shop) || problem != "" {
 		t.Errorf("without the annotation: selects %t, problem %q", of.Matches(shop), problem)
 	}
 }

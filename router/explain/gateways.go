@@ -208,7 +208,7 @@ func (s *Snapshot) permitsGateways(namespace string) bool {
 	if s.controller == nil || n == nil {
 		return !s.objects.Complete
 	}
-	of, _ := gatewayapi.GatewayNamespaces(s.controller.Annotations)
+	of, _ := gatewayapi.PermittedNamespaces(s.controller.Annotations)
 	return of.Matches(labels.Set(n.Labels))
 }
 

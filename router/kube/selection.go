@@ -37,7 +37,7 @@ func newSelection(router string, c *operatorv1.IngressController) (*selection, e
 	if c == nil {
 		return s, nil
 	}
-	s.gateways, _ = gateway.GatewayNamespaces(c.Annotations) // settings say what is wrong with it
+	s.gateways, _ = gateway.PermittedNamespaces(c.Annotations) // settings say what is wrong with it
 	var err error
 	if c.Spec.RouteSelector != nil {
 		if s.routes, err = metav1.LabelSelectorAsSelector(c.Spec.RouteSelector); err != nil {

@@ -97,17 +97,7 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 		}
 	}
 	if p.Certificate != nil {
-		for _, subject := range p.Certificate.Subjects {
-			if !subject.Expression {
-				entries[Entry{MapSubjects, name + "/" + subject.Key()}] = "1"
-			}
-		}
-		if list := p.Certificate.PatternList(); list != "" {
-			entries[Entry{MapSubjects, name + "/" + model.PatternKey}] = list
-		}
-		if len(p.Certificate.SANs) > 0 {
-			entries[Entry{MapSubjects, name + "/" + model.SANKey}] = p.Certificate.SANList()
-		}
+		subjectEntries(entries, name, p.Certificate)
 	}
 	for key, value := range match.RedirectTable(name, p.Redirects) {
 		entries[Entry{MapRedirects, key}] = value
@@ -134,6 +124,21 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 		entries[Entry{MapResponseHeaders, name}] = encodeAnswer(p)
 	}
 	return entries
+}
+
+// subjectEntries adds what the subjects and other names of client certificates must be.
+func subjectEntries(entries map[Entry]string, name string, c *model.ClientCertificate) {
+	for _, subject := range c.Subjects {
+		if !subject.Expression {
+			entries[Entry{MapSubjects, name + "/" + subject.Key()}] = "1"
+		}
+	}
+	if list := c.PatternList(); list != "" {
+		entries[Entry{MapSubjects, name + "/" + model.PatternKey}] = list
+	}
+	if len(c.SANs) > 0 {
+		entries[Entry{MapSubjects, name + "/" + model.SANKey}] = c.SANList()
+	}
 }
 
 // addressEntries adds the lists of addresses.

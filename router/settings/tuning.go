@@ -124,7 +124,7 @@ func (r *reader) gatewayPermissions(annotations map[string]string) {
 		r.find("metadata.annotations["+gateway.AnnotationSharedAddress+"]", problem, "Gateways may not share the address of the router")
 	}
 	r.out.Ingest.SharedAddress = permits
-	if _, problem := gateway.GatewayNamespaces(annotations); problem != "" {
+	if _, problem := gateway.PermittedNamespaces(annotations); problem != "" {
 		r.find("metadata.annotations["+gateway.AnnotationGatewayNamespaces+"]", problem, "no Gateway may name the IngressController")
 	}
 }

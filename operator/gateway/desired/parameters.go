@@ -15,7 +15,7 @@ func Permitted(ic *operatorv1.IngressController, namespace map[string]string) *o
 	if ic == nil || !ic.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if of, _ := gateway.GatewayNamespaces(ic.Annotations); !of.Matches(labels.Set(namespace)) { // the routers say what is wrong with it
+	if of, _ := gateway.PermittedNamespaces(ic.Annotations); !of.Matches(labels.Set(namespace)) { // the routers say what is wrong with it
 		return nil
 	}
 	return ic
