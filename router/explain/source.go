@@ -174,6 +174,7 @@ func (s *source) endpointsKnown(service model.Object) bool {
 // convertIngresses makes the routes that Ingresses stand for. In a cluster the
 // operator has made them, and only its findings are repeated.
 func (s *Snapshot) convertIngresses() error {
+	around := s.surroundings()
 	for key, i := range s.objects.Ingresses {
 		class, known := s.class(i)
 		if !ingress.Managed(i, class, true) {
@@ -185,7 +186,7 @@ func (s *Snapshot) convertIngresses() error {
 		if name := ingress.ClassOf(i); !known && name != api.IngressClassName(s.options.Router) {
 			s.note("IngressClass %s is not known; it is taken as Fairlead's", name)
 		}
-		in := s.ingressInput(key, i)
+		in := around[key.Namespace].input(i)
 		in.Class = class
 		out := ingress.Convert(in)
 		s.findings = append(s.findings, s.withoutUnknown(i, out.Findings)...)
@@ -250,48 +251,6 @@ func (s *Snapshot) class(i *networkingv1.Ingress) (class *networkingv1.IngressCl
 		return &networkingv1.IngressClass{Spec: networkingv1.IngressClassSpec{Controller: api.IngressClassController}}, false
 	}
 	return class, true
-}
-
-// ingressInput gathers what an Ingress depends on.
-func (s *Snapshot) ingressInput(key model.Object, i *networkingv1.Ingress) ingress.Input {
-	in := ingress.Input{
-		Ingress: i, Services: map[string]*corev1.Service{}, Secrets: map[string]*corev1.Secret{}, Routes: map[string]*routev1.Route{},
-	}
-	for k, service := range s.objects.Services {
-		if k.Namespace == key.Namespace {
-			in.Services[k.Name] = service
-		}
-	}
-	for k, secret := range s.objects.Secrets {
-		if k.Namespace == key.Namespace {
-			in.Secrets[k.Name] = secret
-		}
-	}
-	in.Relatives = s.relatives(key, i)
-	in.ClosedHosts = map[string]string{}
-	for k, other := range s.objects.Ingresses {
-		if k.Namespace == key.Namespace && k.Name != key.Name {
-			for _, host := range ingress.ClosedHosts(other, ingress.Limits{}) {
-				in.ClosedHosts[host] = k.Name
-			}
-		}
-	}
-	for k, r := range s.objects.Routes {
-		if k.Namespace == key.Namespace && ingress.Owner(r) == i.Name {
-			in.Routes[k.Name] = r
-		}
-	}
-	return in
-}
-
-// relatives are the canaries beside an Ingress, and for a canary all other Ingresses.
-func (s *Snapshot) relatives(key model.Object, i *networkingv1.Ingress) (out []*networkingv1.Ingress) {
-	for k, other := range s.objects.Ingresses {
-		if k.Namespace == key.Namespace && k.Name != key.Name && (ingress.IsCanary(i) || ingress.IsCanary(other)) {
-			out = append(out, other)
-		}
-	}
-	return out
 }
 
 // withoutUnknown drops findings that only say that something is not known.

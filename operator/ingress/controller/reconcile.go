@@ -167,19 +167,12 @@ func (r *reconciler) closedHosts(ctx context.Context, i *networkingv1.Ingress) (
 			return nil, fmt.Errorf("list Ingresses that close host %q: %w", host, err)
 		}
 		for n := range list.Items {
-			if other := &list.Items[n]; other.Name != i.Name && !r.sameClients(other, i) {
+			if other := &list.Items[n]; other.Name != i.Name && !ingress.SameClients(other, i, r.options.Limits) {
 				closed[host] = list.Items[n].Name
 			}
 		}
 	}
 	return closed, nil
-}
-
-// sameClients reports whether all that another Ingress demands for its whole hosts are
-// the certificates of clients that this one asks for, too.
-func (r *reconciler) sameClients(other, i *networkingv1.Ingress) bool {
-	clients := ingress.HostClients(other, r.options.Limits)
-	return clients != "" && clients == ingress.HostClients(i, r.options.Limits)
 }
 
 func (r *reconciler) ownedRoutes(ctx context.Context, i *networkingv1.Ingress) (map[string]*routev1.Route, error) {

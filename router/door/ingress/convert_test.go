@@ -117,7 +117,7 @@ func (k *knownPairs) parse(t *testing.T, data []byte) Input {
 				parse(other)
 				in.ClosedHosts = map[string]string{}
 				for _, host := range ClosedHosts(other, Limits{}) {
-					if clients := HostClients(other, Limits{}); clients == "" || clients != HostClients(in.Ingress, Limits{}) {
+					if !SameClients(other, in.Ingress, Limits{}) {
 						in.ClosedHosts[host] = other.Name
 					}
 				}

@@ -164,3 +164,10 @@ func HostClients(i *networkingv1.Ingress, limits Limits) string {
 	}
 	return c.clients
 }
+
+// SameClients reports whether all that another Ingress demands for its whole hosts are the certificates of
+// clients that this one asks for, too.
+func SameClients(other, i *networkingv1.Ingress, limits Limits) bool {
+	clients := HostClients(other, limits)
+	return clients != "" && clients == HostClients(i, limits)
+}

@@ -1,0 +1,99 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+
+	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/fairlead/fairlead/router/door/ingress"
+)
+
+// surroundings are what Ingresses of one namespace may depend on, found once for all of them.
+type surroundings struct {
+	services map[string]*corev1.Service
+	secrets  map[string]*corev1.Secret
+	// routes are those that were made of an Ingress, by its name.
+	routes map[string]map[string]*routev1.Route
+	// at are the Ingresses of a host, canaries the canaries among them, and closing those that
+	// close all of the host: each by their names.
+	at, canaries, closing map[string][]*networkingv1.Ingress
+}
+
+// surroundings returns those of each namespace with an Ingress.
+func (s *Snapshot) surroundings() map[string]*surroundings {
+	all := map[string]*surroundings{}
+	for key := range s.objects.Ingresses {
+		if all[key.Namespace] == nil {
+			all[key.Namespace] = &surroundings{
+				map[string]*corev1.Service{}, map[string]*corev1.Secret{}, map[string]map[string]*routev1.Route{},
+				map[string][]*networkingv1.Ingress{}, map[string][]*networkingv1.Ingress{}, map[string][]*networkingv1.Ingress{},
+			}
+		}
+	}
+	for key, o := range s.objects.Services {
+		if of := all[key.Namespace]; of != nil {
+			of.services[key.Name] = o
+		}
+	}
+	for key, o := range s.objects.Secrets {
+		if of := all[key.Namespace]; of != nil {
+			of.secrets[key.Name] = o
+		}
+	}
+	for key, o := range s.objects.Routes {
+		if of, owner := all[key.Namespace], ingress.Owner(o); of != nil && owner != "" {
+			if of.routes[owner] == nil {
+				of.routes[owner] = map[string]*routev1.Route{}
+			}
+			of.routes[owner][key.Name] = o
+		}
+	}
+	for _, i := range s.objects.Ingresses {
+		all[i.Namespace].add(i)
+	}
+	for _, of := range all {
+		for _, lists := range []map[string][]*networkingv1.Ingress{of.at, of.canaries, of.closing} {
+			for _, list := range lists {
+				slices.SortFunc(list, func(a, b *networkingv1.Ingress) int { return cmp.Compare(a.Name, b.Name) })
+			}
+		}
+	}
+	return all
+}
+
+func (n *surroundings) add(i *networkingv1.Ingress) {
+	for _, host := range ingress.Hosts(i) {
+		n.at[host] = append(n.at[host], i)
+		if ingress.IsCanary(i) {
+			n.canaries[host] = append(n.canaries[host], i)
+		}
+	}
+	for _, host := range ingress.ClosedHosts(i, ingress.Limits{}) {
+		n.closing[host] = append(n.closing[host], i)
+	}
+}
+
+// input gathers what an Ingress depends on, as the operator does.
+func (n *surroundings) input(i *networkingv1.Ingress) ingress.Input {
+	in := ingress.Input{Ingress: i, Services: n.services, Secrets: n.secrets, Routes: n.routes[i.Name], ClosedHosts: map[string]string{}}
+	relatives := n.canaries
+	if ingress.IsCanary(i) {
+		relatives = n.at
+	}
+	for _, host := range ingress.Hosts(i) {
+		for _, other := range relatives[host] {
+			if other.Name != i.Name && !slices.Contains(in.Relatives, other) {
+				in.Relatives = append(in.Relatives, other)
+			}
+		}
+		for _, other := range n.closing[host] {
+			if other.Name != i.Name && !ingress.SameClients(other, i, ingress.Limits{}) {
+				in.ClosedHosts[host] = other.Name
+			}
+		}
+	}
+	return in
+}
