@@ -75,6 +75,7 @@ func TestOIDCBackChannel(t *testing.T) {
 	good := "logout_token=" + b.op.LogoutToken("", logoutOf("kept"))
 	b.op.Rotate(t, "another")
 	forged := "logout_token=" + b.op.LogoutToken("", logoutOf("kept"))
+	b.op.Rotate(t, "a third") // so that the provider does not publish that key
 	for name, r := range map[string]response{
 		"a body that is too long":  b.report("other.po.test", good+"&x="+strings.Repeat("x", 9<<10)),
 		"one without a length":     b.report("other.po.test", good+"&x="+strings.Repeat("x", 100<<10), func(r *request) { r.untold = true }),
