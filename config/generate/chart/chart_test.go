@@ -153,6 +153,9 @@ func values(t *testing.T, program string) {
 		{[]string{"--set", "canary.interval=5m"}, []string{`value: "5m"`}, nil},
 		{[]string{"--set", "speaker.enabled=false"}, []string{"kind: Deployment"}, []string{"kind: DaemonSet"}},
 		{[]string{"--set", "speaker.priorityClassName=high,speaker.extraArgs[0]=--l2-isolation=announce"}, []string{"- --l2-isolation=announce", "priorityClassName: high"}, nil},
+		{[]string{"--set", "networkPolicies.enabled=false,console.enabled=true"}, []string{"kind: Ingress", `host: "console.apps.example.com"`, `image: "fairlead.dev/console:dev"`, "ingressClassName: openshift-default", "type: kubernetes.io/tls", "kind: NetworkPolicy"}, []string{"apiVersion: route.openshift.io/v1"}},
+		{[]string{"--set", "console.enabled=true,console.host=c.test,console.ingressClassName=openshift-inside,console.certificate.create=false,image.digests.console=" + digest}, []string{`host: "c.test"`, "openshift-inside", `console@` + digest + `"`}, []string{"type: kubernetes.io/tls"}},
+		{nil, nil, []string{"fairlead-console"}},
 		{[]string{"--set", "monitoring.enabled=true"}, []string{"kind: PrometheusRule", "kind: PodMonitor", `grafana_dashboard: "1"`, "IngressController {{ $labels.name }} has no ready router", `"legendFormat": "{{code}}"`}, nil},
 		{[]string{"--kube-version", "1.30.0"}, nil, []string{"kind: MutatingAdmissionPolicy"}},
 		{[]string{"--kube-version", "1.30.0", "--set", "policies.mutating=true"}, []string{"kind: MutatingAdmissionPolicy"}, nil},
@@ -180,7 +183,7 @@ func values(t *testing.T, program string) {
 	}
 	for set, want := range map[string]string{
 		"domian=a.test": "domian", "domain=Apps.test": "domain", "operator.replicas=0": "replicas", "operator.replica=1": "replica",
-		"image.digests.router=latest": "digests", "policies.mutating=maybe": "mutating", "operator.extraArgs[0]=cloud": "extraArgs", "image.tag=a b": "tag",
+		"console.host=c_test": "host", "console.certificate=true": "certificate", "image.digests.router=latest": "digests", "policies.mutating=maybe": "mutating", "operator.extraArgs[0]=cloud": "extraArgs", "image.tag=a b": "tag",
 	} {
 		if _, err := helm("template", "fairlead", folder, "--set", set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want a refusal that names %s", set, err, want)

@@ -1,4 +1,4 @@
-// Command chart makes the Helm chart of config/chart, config/default and config/monitoring, so that the chart
+// Command chart makes the Helm chart of config/chart, config/default, config/console and config/monitoring, so that the chart
 // installs what kustomize does. What differs by values is replaced in the objects.
 //
 //	go run ./config/generate/chart .tools/chart/fairlead
@@ -44,25 +44,30 @@ func main() {
 	}
 }
 
-const note = "{{- /* Made of config/default. Do not edit. */ -}}\n"
+const note = "{{- /* Made of config/default and config/console. Do not edit. */ -}}\n"
 
 // run replaces the folder by the chart.
 func run(root, to string, i images) error {
-	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config/default"))
-	if err != nil {
-		return fmt.Errorf("build config/default: %w", err)
-	}
 	texts := map[string]*bytes.Buffer{}
-	for _, r := range all.Resources() {
-		f := fileOf(r)
-		text, err := template(r)
+	for _, folder := range []string{"config/default", "config/console"} {
+		all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, folder))
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", r.GetKind(), r.GetName(), err)
+			return fmt.Errorf("build %s: %w", folder, err)
 		}
-		if texts[f] == nil {
-			texts[f] = bytes.NewBufferString(note)
+		for _, r := range all.Resources() {
+			if r.GetKind() == "Route" { // templates/console-serving.yaml has what takes its place
+				continue
+			}
+			f := fileOf(r)
+			text, err := template(r)
+			if err != nil {
+				return fmt.Errorf("%s %s: %w", r.GetKind(), r.GetName(), err)
+			}
+			if texts[f] == nil {
+				texts[f] = bytes.NewBufferString(note)
+			}
+			texts[f].WriteString(text)
 		}
-		texts[f].WriteString(text)
 	}
 	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("replace the chart: %w", err)
@@ -149,9 +154,17 @@ func replace(file string, values map[string]string) error {
 	return nil
 }
 
+// ofConsole reports whether an object is of config/console.
+func ofConsole(r *resource.Resource) bool {
+	const name = "fairlead-console"
+	return r.GetName() == name || r.GetNamespace() == name
+}
+
 // fileOf returns the template that has an object.
 func fileOf(r *resource.Resource) string {
 	switch kind := r.GetKind(); {
+	case ofConsole(r):
+		return "console.yaml"
 	case kind == "CustomResourceDefinition":
 		return "crds.yaml"
 	case kind == "Namespace":
@@ -171,6 +184,8 @@ func fileOf(r *resource.Resource) string {
 // condition returns under which values an object is there; empty for always.
 func condition(r *resource.Resource) string {
 	switch kind := r.GetKind(); {
+	case ofConsole(r): // with its NetworkPolicy, by which only routers say where a client is
+		return `if .Values.console.enabled`
 	case kind == "CustomResourceDefinition":
 		return `if .Values.crds.install`
 	case kind == "NetworkPolicy":

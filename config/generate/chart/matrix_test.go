@@ -30,7 +30,7 @@ func valueSets() []string {
 		"monitoring.enabled=true",
 		"operator.replicas=1,operator.priorityClassName=high",
 		"operator.extraArgs[0]=--cloud=aws,operator.extraArgs[1]=--dns=route53,speaker.enabled=false",
-		"canary.enabled=false",
+		"canary.enabled=false,console.enabled=true,console.host=console.test",
 		"canary.interval=5m,speaker.priorityClassName=high,speaker.extraArgs[0]=--l2-isolation=announce",
 		"crds.install=false,speaker.enabled=false,canary.enabled=false,networkPolicies.enabled=false,policies.mutating=false",
 	}
@@ -71,7 +71,7 @@ func TestMatrix(t *testing.T) {
 		return o.GetKind() == "CustomResourceDefinition" || o.GetKind() == "Namespace"
 	}
 	// The kinds and namespaces that the rest needs are there, as after an installation.
-	first := template("1.36.3", "domain=apps.example.com")
+	first := template("1.36.3", "console.enabled=true")
 	apply(written(t, first, kinds))
 	if out, err := server.Kubectl(t.Context(), "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -11,6 +11,9 @@ func block(field, value, indent string) string {
 func places(r *resource.Resource) []place {
 	switch r.GetKind() {
 	case "Deployment":
+		if ofConsole(r) {
+			return consolePlaces()
+		}
 		return operatorPlaces()
 	case "DaemonSet":
 		return speakerPlaces()
@@ -34,6 +37,14 @@ func operatorPlaces() []place {
 		{"- --canary-interval=$(CANARY_INTERVAL)", "- --canary-interval=$(CANARY_INTERVAL)\n{{- range .Values.operator.extraArgs }}\n- {{ . | quote }}\n{{- end }}"},
 		{"serviceAccountName: ingress-operator", "serviceAccountName: ingress-operator\n" + block("imagePullSecrets", "image.pullSecrets", "6")},
 		{"priorityClassName: system-cluster-critical", "priorityClassName: {{ .Values.operator.priorityClassName }}"},
+	}
+}
+
+func consolePlaces() []place {
+	return []place{
+		{"image: fairlead.dev/console:dev", `image: {{ include "fairlead.image" (dict "root" . "program" "console") }}`},
+		{"imagePullPolicy: IfNotPresent", "imagePullPolicy: {{ .Values.image.pullPolicy }}"},
+		{"serviceAccountName: console", "serviceAccountName: console\n" + block("imagePullSecrets", "image.pullSecrets", "6")},
 	}
 }
 

@@ -23,6 +23,7 @@ func TestHelm4(t *testing.T) {
 		b.uninstalled(address)
 		b.removed()
 	}
+	b.console(address)
 }
 
 // TestHelm3 does the same with Helm 3, and hands the release over to Helm 4 on the way.
