@@ -45,13 +45,11 @@ func (r *release) makeImages(ctx context.Context) error {
 
 func (r *release) imageFile(image string) string { return image + "-image_" + r.version + ".oci.tar" }
 
-// digestFlags are the arguments by which a generator names images by digest, but those of some that it does not name.
-func (r *release) digestFlags(but ...string) []string {
+// digestFlags are the arguments by which a generator names images by digest.
+func (r *release) digestFlags() []string {
 	var flags []string
 	for _, digest := range r.digests {
-		if image, _, _ := strings.Cut(digest, "="); !slices.Contains(but, image) {
-			flags = append(flags, "-digest", digest)
-		}
+		flags = append(flags, "-digest", digest)
 	}
 	return flags
 }

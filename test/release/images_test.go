@@ -81,15 +81,3 @@ func TestUnpackLayout(t *testing.T) {
 		}
 	}
 }
-
-// TestDigestFlags: a generator is given the digests of the images that it names, since it refuses others.
-func TestDigestFlags(t *testing.T) {
-	t.Parallel()
-	r := release{digests: []string{"console=sha256:a", "operator=sha256:b"}}
-	if got := strings.Join(r.digestFlags("console"), " "); got != "-digest operator=sha256:b" {
-		t.Errorf("got %s", got)
-	}
-	if got := len(r.digestFlags()); got != 4 {
-		t.Errorf("got %d arguments", got)
-	}
-}

@@ -90,7 +90,7 @@ func (r *release) manifests(ctx context.Context) error {
 
 // chart packs the Helm chart.
 func (r *release) chart(ctx context.Context, scratch string) error {
-	if err := r.run(ctx, "./config/generate/chart", append(r.digestFlags("console"), "-version", r.version, "-registry", r.registry, scratch)...); err != nil {
+	if err := r.run(ctx, "./config/generate/chart", append(r.digestFlags(), "-version", r.version, "-registry", r.registry, scratch)...); err != nil {
 		return err
 	}
 	name := "fairlead-" + strings.TrimPrefix(r.version, "v") + ".tgz"
