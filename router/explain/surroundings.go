@@ -25,13 +25,11 @@ type surroundings struct {
 // surroundings returns those of each namespace with an Ingress.
 func (s *Snapshot) surroundings() map[string]*surroundings {
 	all := map[string]*surroundings{}
-	for key := range s.objects.Ingresses {
+	for key, i := range s.objects.Ingresses {
 		if all[key.Namespace] == nil {
-			all[key.Namespace] = &surroundings{
-				map[string]*corev1.Service{}, map[string]*corev1.Secret{}, map[string]map[string]*routev1.Route{},
-				map[string][]*networkingv1.Ingress{}, map[string][]*networkingv1.Ingress{}, map[string][]*networkingv1.Ingress{},
-			}
+			all[key.Namespace] = newSurroundings()
 		}
+		all[key.Namespace].add(i)
 	}
 	for key, o := range s.objects.Services {
 		if of := all[key.Namespace]; of != nil {
@@ -44,24 +42,40 @@ func (s *Snapshot) surroundings() map[string]*surroundings {
 		}
 	}
 	for key, o := range s.objects.Routes {
-		if of, owner := all[key.Namespace], ingress.Owner(o); of != nil && owner != "" {
-			if of.routes[owner] == nil {
-				of.routes[owner] = map[string]*routev1.Route{}
-			}
-			of.routes[owner][key.Name] = o
+		if of := all[key.Namespace]; of != nil {
+			of.addRoute(ingress.Owner(o), o)
 		}
-	}
-	for _, i := range s.objects.Ingresses {
-		all[i.Namespace].add(i)
 	}
 	for _, of := range all {
-		for _, lists := range []map[string][]*networkingv1.Ingress{of.at, of.canaries, of.closing} {
-			for _, list := range lists {
-				slices.SortFunc(list, func(a, b *networkingv1.Ingress) int { return cmp.Compare(a.Name, b.Name) })
-			}
-		}
+		of.sort()
 	}
 	return all
+}
+
+func newSurroundings() *surroundings {
+	return &surroundings{
+		services: map[string]*corev1.Service{}, secrets: map[string]*corev1.Secret{}, routes: map[string]map[string]*routev1.Route{},
+		at: map[string][]*networkingv1.Ingress{}, canaries: map[string][]*networkingv1.Ingress{}, closing: map[string][]*networkingv1.Ingress{},
+	}
+}
+
+// addRoute adds a Route that was made of an Ingress, if it was of one.
+func (n *surroundings) addRoute(owner string, r *routev1.Route) {
+	if owner == "" {
+		return
+	}
+	if n.routes[owner] == nil {
+		n.routes[owner] = map[string]*routev1.Route{}
+	}
+	n.routes[owner][r.Name] = r
+}
+
+func (n *surroundings) sort() {
+	for _, lists := range []map[string][]*networkingv1.Ingress{n.at, n.canaries, n.closing} {
+		for _, list := range lists {
+			slices.SortFunc(list, func(a, b *networkingv1.Ingress) int { return cmp.Compare(a.Name, b.Name) })
+		}
+	}
 }
 
 func (n *surroundings) add(i *networkingv1.Ingress) {
