@@ -137,7 +137,7 @@ func (w *Watcher) serves(g *gatewayv1.Gateway) bool {
 	return named == w.name && (of == w.name || w.selection.Load().permits(n)) || len(w.Slots(g)) > 0
 }
 
-// routerOf returns the name of the router that a Gateway's class means, empty if it is none of
+// routerOf returns the name of the router that a Gateway's class means, empty if the class is not
 // Fairlead's.
 func (w *Watcher) routerOf(g *gatewayv1.Gateway) string {
 	class := w.gateways.classes.get(model.Object{Kind: kindClass, Name: string(g.Spec.GatewayClassName)})

@@ -58,11 +58,6 @@ func Known(key string) bool {
 	return slices.ContainsFunc(table, func(a Annotation) bool { return a.Key == key })
 }
 
-func always(*Spec) bool { return true }
-
-// limited reports whether limits are switched on.
-func (s *Spec) limited() bool { return s.limit }
-
 var (
 	all  = []string{"passthrough", "plain", "edge", "reencrypt"}
 	http = []string{"plain", "edge", "reencrypt"}

@@ -111,3 +111,8 @@ var maxURIRow = Annotation{
 		return nil
 	},
 }
+
+func always(*Spec) bool { return true }
+
+// limited reports whether limits are switched on.
+func (s *Spec) limited() bool { return s.limit }

@@ -63,17 +63,7 @@ spec:
 // back from the address that the client asked.
 func TestGatewayDoors(t *testing.T) {
 	p := installed(t)
-	if out, err := p.Cluster.Kubectl(t.Context(), "apply", "--server-side", "-k", p.Root+"/config/gateway"); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	apply(t, p, doorsYAML)
-	if _, err := p.Cluster.Kubectl(t.Context(), "-n", "demo", "wait", "--for=condition=Programmed", "--timeout=180s", "gateway/doors"); err != nil {
-		t.Fatal(err)
-	}
-	address, err := p.Cluster.Kubectl(t.Context(), "-n", "demo", "get", "gateway", "doors", "-o", "jsonpath={.status.addresses[0].value}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := programmed(t, p, doorsYAML, "doors")
 	client := secureClient(t, p, address)
 	served := func(what string, ask func() (string, error), want string) {
 		t.Helper()
@@ -89,6 +79,24 @@ func TestGatewayDoors(t *testing.T) {
 	}
 	served("HTTPS answers", func() (string, error) { return bodyOf(t.Context(), client, "https://ingress.apps.example.com/text") }, "demo v2 ")
 	served("a datagram is answered", func() (string, error) { return datagram(t.Context(), p, address+":53", "where am I") }, "demo v1 ")
+}
+
+// programmed applies objects with a Gateway in the namespace demo, and returns its address once it has one. The
+// kinds are installed first.
+func programmed(t *testing.T, p *install.Product, objects, gateway string) (address string) {
+	t.Helper()
+	if out, err := p.Cluster.Kubectl(t.Context(), "apply", "--server-side", "-k", p.Root+"/config/gateway"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	apply(t, p, objects)
+	if _, err := p.Cluster.Kubectl(t.Context(), "-n", "demo", "wait", "--for=condition=Programmed", "--timeout=240s", "gateway/"+gateway); err != nil {
+		t.Fatal(err)
+	}
+	address, err := p.Cluster.Kubectl(t.Context(), "-n", "demo", "get", "gateway", gateway, "-o", "jsonpath={.status.addresses[0].value}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
 }
 
 // secureClient trusts the certificate of the listener, and finds its host at the address.

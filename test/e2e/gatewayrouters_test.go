@@ -46,9 +46,6 @@ spec:
 // their IngressController it has no address.
 func TestGatewayRouters(t *testing.T) {
 	p := installed(t)
-	if out, err := p.Cluster.Kubectl(t.Context(), "apply", "--server-side", "-k", p.Root+"/config/gateway"); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	t.Cleanup(func() {
 		for _, args := range [][]string{
 			{"-n", "demo", "delete", "gateway/routers", "httproute/routers", "--timeout=60s"},
@@ -59,14 +56,7 @@ func TestGatewayRouters(t *testing.T) {
 			}
 		}
 	})
-	apply(t, p, routersYAML)
-	if _, err := p.Cluster.Kubectl(t.Context(), "-n", "demo", "wait", "--for=condition=Programmed", "--timeout=240s", "gateway/routers"); err != nil {
-		t.Fatal(err)
-	}
-	address, err := p.Cluster.Kubectl(t.Context(), "-n", "demo", "get", "gateway", "routers", "-o", "jsonpath={.status.addresses[0].value}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := programmed(t, p, routersYAML, "routers")
 	client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DialContext: p.Cluster.Dial("client"), DisableKeepAlives: true}}
 	url := "http://" + net.JoinHostPort(address, "80") + "/text"
 	soon := func(what string, check func() error) {

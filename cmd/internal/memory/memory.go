@@ -64,16 +64,11 @@ func Save(ctx context.Context, ready func() bool) {
 // as much garbage as it holds.
 const boundedGC = 30
 
-// Bound bounds the garbage of such a program. GOGC in the environment, if set, stays in force.
-func Bound() {
+// SaveBound is Save for such a program.
+func SaveBound(ctx context.Context, ready func() bool) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(boundedGC)
 	}
-}
-
-// SaveBound is Save for such a program.
-func SaveBound(ctx context.Context, ready func() bool) {
-	Bound()
 	if await(ctx, ready) {
 		giveBack(ctx)
 	}

@@ -62,6 +62,20 @@ func chart(t *testing.T, program string) (folder string, helm func(args ...strin
 	}
 }
 
+// apiServer starts an API server that ends with the test, and returns the folder with its files, too.
+func apiServer(t *testing.T) (server *cluster.APIServer, dir string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir = t.TempDir()
+	server, err := cluster.StartAPIServer(ctx, dir)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() }) // its files go with dir
+	return server, dir
+}
+
 // objects reads documents by what names them.
 func objects(t *testing.T, text string) map[string]*unstructured.Unstructured {
 	t.Helper()
@@ -222,14 +236,7 @@ func TestInstall(t *testing.T) { both(t, install) }
 
 func install(t *testing.T, program string) {
 	folder, helm := chart(t, program)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	dir := t.TempDir()
-	server, err := cluster.StartAPIServer(ctx, dir)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer server.Stop() //nolint:errcheck // its files go with dir
+	server, dir := apiServer(t)
 	on := func(args ...string) {
 		t.Helper()
 		if out, err := helm(append(args, "--kubeconfig", server.Kubeconfig())...); err != nil {

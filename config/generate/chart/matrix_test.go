@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -9,12 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fairlead/fairlead/test/cluster"
 	"github.com/fairlead/fairlead/test/full"
 )
 
@@ -41,14 +38,7 @@ func valueSets() []string {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	folder, helm := chart(t, "helm4")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	dir := t.TempDir()
-	server, err := cluster.StartAPIServer(ctx, dir)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer server.Stop() //nolint:errcheck // its files go with dir
+	server, dir := apiServer(t)
 	file := filepath.Join(dir, "objects.yaml")
 	apply := func(text string, args ...string) {
 		t.Helper()

@@ -91,24 +91,8 @@ func types() (*runtime.Scheme, error) {
 }
 
 func (r *reader) read(ctx context.Context) error {
-	for _, k := range []struct {
-		kind      string
-		list      client.ObjectList
-		clustered bool
-		in        string
-	}{
-		{"Route", &routev1.RouteList{}, false, ""},
-		{"Ingress", &networkingv1.IngressList{}, false, ""},
-		{"Service", &corev1.ServiceList{}, false, ""},
-		{"EndpointSlice", &discoveryv1.EndpointSliceList{}, false, ""},
-		{"IngressClass", &networkingv1.IngressClassList{}, true, ""},
-		{"RoutePolicy", &v1alpha1.RoutePolicyList{}, false, ""},
-		{"ClusterRoutePolicy", &v1alpha1.ClusterRoutePolicyList{}, true, ""},
-		{"IngressController", &operatorv1.IngressControllerList{}, false, api.OperatorNamespace},
-	} {
-		if err := r.list(ctx, k.kind, k.list, k.clustered, k.in); err != nil {
-			return err
-		}
+	if err := r.lists(ctx, kinds()); err != nil {
+		return err
 	}
 	if err := r.gateways(ctx); err != nil {
 		return err
@@ -123,6 +107,15 @@ func (r *reader) read(ctx context.Context) error {
 		return err
 	}
 	return r.configMaps(ctx)
+}
+
+func (r *reader) lists(ctx context.Context, all []kind) error {
+	for _, k := range all {
+		if err := r.list(ctx, k); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // namespaces reads what says which policies are for all Routes of a namespace, and which
@@ -174,32 +167,32 @@ func (r *reader) admitted(ctx context.Context) error {
 
 // list reads all objects of a kind; if that is forbidden, those of the user's
 // own namespace.
-func (r *reader) list(ctx context.Context, kind string, list client.ObjectList, clustered bool, in string) error {
-	err := r.all(ctx, list, in)
+func (r *reader) list(ctx context.Context, k kind) error {
+	err := r.all(ctx, k.list, k.in)
 	switch {
 	case err == nil:
 		return nil
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-		if kind == "Route" {
+		if k.name == "Route" {
 			return fmt.Errorf("the cluster has no Routes: is Fairlead installed? %w", err)
 		}
 		return nil
 	case !apierrors.IsForbidden(err):
-		return fmt.Errorf("list %ss: %w", kind, err)
+		return fmt.Errorf("list %ss: %w", k.name, err)
 	}
-	if clustered || in != "" {
-		r.gap(kind, in, "")
+	if k.clustered || k.in != "" {
+		r.gap(k.name, k.in, "")
 		return nil
 	}
-	if err := r.all(ctx, list, r.own); err != nil {
+	if err := r.all(ctx, k.list, r.own); err != nil {
 		if !apierrors.IsForbidden(err) {
-			return fmt.Errorf("list %ss: %w", kind, err)
+			return fmt.Errorf("list %ss: %w", k.name, err)
 		}
-		r.gap(kind, "", "")
+		r.gap(k.name, "", "")
 		return nil
 	}
 	r.objects.Gaps = append(r.objects.Gaps, explain.Gap{
-		Kind: kind, Except: r.own, Why: "you have no right to; those of namespace " + r.own + " were read",
+		Kind: k.name, Except: r.own, Why: "you have no right to; those of namespace " + r.own + " were read",
 	})
 	return nil
 }

@@ -23,26 +23,7 @@ func (r *reader) gateways(ctx context.Context) error {
 	case err != nil && !apierrors.IsForbidden(err):
 		return fmt.Errorf("list GatewayClasses: %w", err)
 	}
-	for _, k := range []struct {
-		kind string
-		list client.ObjectList
-	}{
-		{"GatewayClass", &gatewayv1.GatewayClassList{}},
-		{"Gateway", &gatewayv1.GatewayList{}},
-		{"ListenerSet", &gatewayv1.ListenerSetList{}},
-		{"HTTPRoute", &gatewayv1.HTTPRouteList{}},
-		{"GRPCRoute", &gatewayv1.GRPCRouteList{}},
-		{"TLSRoute", &gatewayv1.TLSRouteList{}},
-		{"TCPRoute", &gatewayv1.TCPRouteList{}},
-		{"UDPRoute", &gatewayv1.UDPRouteList{}},
-		{"ReferenceGrant", &gatewayv1.ReferenceGrantList{}},
-		{"BackendTLSPolicy", &gatewayv1.BackendTLSPolicyList{}},
-	} {
-		if err := r.list(ctx, k.kind, k.list, k.kind == "GatewayClass", ""); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.lists(ctx, gatewayKinds())
 }
 
 // gatewaySecrets adds the Secrets with certificates that clients and pods are shown.

@@ -45,10 +45,9 @@ const (
 
 // mirror keeps the objects of one kind. It implements cache.ReflectorStore.
 type mirror struct {
-	kind, in string
-	example  client.Object
-	list     client.ObjectList
-	changes  *atomic.Int64
+	kind
+
+	changes *atomic.Int64
 	// answered is closed when the state is known.
 	answered chan struct{}
 	once     sync.Once
@@ -68,8 +67,8 @@ var (
 	_ cache.TransformingStore = (*mirror)(nil)
 )
 
-func newMirror(kind, in string, example client.Object, list client.ObjectList, changes *atomic.Int64) *mirror {
-	return &mirror{kind: kind, in: in, example: example, list: list, changes: changes, answered: make(chan struct{}), objects: map[key]metav1.Object{}}
+func newMirror(k kind, changes *atomic.Int64) *mirror {
+	return &mirror{kind: k, changes: changes, answered: make(chan struct{}), objects: map[key]metav1.Object{}}
 }
 
 // run lists and watches until the context ends.
@@ -95,7 +94,7 @@ func (m *mirror) run(ctx context.Context, c client.WithWatch) {
 		},
 	}
 	reflector := cache.NewReflectorWithOptions(from, m.example, m, cache.ReflectorOptions{
-		Logger: &quiet, Name: m.kind, Backoff: &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 20, Cap: slowest},
+		Logger: &quiet, Name: m.name, Backoff: &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 20, Cap: slowest},
 	})
 	reflector.RunWithContext(klog.NewContext(ctx, quiet))
 }
@@ -244,7 +243,7 @@ func (m *mirror) Transformer() cache.TransformFunc {
 func (m *mirror) take(obj any) (metav1.Object, key, error) {
 	o, ok := obj.(metav1.Object)
 	if !ok {
-		return nil, key{}, fmt.Errorf("watch %ss: unexpected type %T", m.kind, obj)
+		return nil, key{}, fmt.Errorf("watch %ss: unexpected type %T", m.name, obj)
 	}
 	reduce(o)
 	return o, key{o.GetNamespace(), o.GetName()}, nil

@@ -4,22 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
-	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/fairlead/fairlead/api"
-	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/explain"
 )
 
@@ -53,33 +47,8 @@ func NewWatcher(config *rest.Config, own string) (*Watcher, error) {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
 	}
 	w := &Watcher{host: config.Host, client: c, own: own, made: -1}
-	for _, k := range []struct {
-		kind    string
-		example client.Object
-		list    client.ObjectList
-		in      string
-	}{
-		{"Route", &routev1.Route{}, &routev1.RouteList{}, ""},
-		{"Ingress", &networkingv1.Ingress{}, &networkingv1.IngressList{}, ""},
-		{"Service", &corev1.Service{}, &corev1.ServiceList{}, ""},
-		{"EndpointSlice", &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSliceList{}, ""},
-		{"IngressClass", &networkingv1.IngressClass{}, &networkingv1.IngressClassList{}, ""},
-		{"RoutePolicy", &v1alpha1.RoutePolicy{}, &v1alpha1.RoutePolicyList{}, ""},
-		{"ClusterRoutePolicy", &v1alpha1.ClusterRoutePolicy{}, &v1alpha1.ClusterRoutePolicyList{}, ""},
-		{"IngressController", &operatorv1.IngressController{}, &operatorv1.IngressControllerList{}, api.OperatorNamespace},
-		{"Namespace", &corev1.Namespace{}, &corev1.NamespaceList{}, ""},
-		{"GatewayClass", &gatewayv1.GatewayClass{}, &gatewayv1.GatewayClassList{}, ""},
-		{"Gateway", &gatewayv1.Gateway{}, &gatewayv1.GatewayList{}, ""},
-		{"ListenerSet", &gatewayv1.ListenerSet{}, &gatewayv1.ListenerSetList{}, ""},
-		{"HTTPRoute", &gatewayv1.HTTPRoute{}, &gatewayv1.HTTPRouteList{}, ""},
-		{"GRPCRoute", &gatewayv1.GRPCRoute{}, &gatewayv1.GRPCRouteList{}, ""},
-		{"TLSRoute", &gatewayv1.TLSRoute{}, &gatewayv1.TLSRouteList{}, ""},
-		{"TCPRoute", &gatewayv1.TCPRoute{}, &gatewayv1.TCPRouteList{}, ""},
-		{"UDPRoute", &gatewayv1.UDPRoute{}, &gatewayv1.UDPRouteList{}, ""},
-		{"ReferenceGrant", &gatewayv1.ReferenceGrant{}, &gatewayv1.ReferenceGrantList{}, ""},
-		{"BackendTLSPolicy", &gatewayv1.BackendTLSPolicy{}, &gatewayv1.BackendTLSPolicyList{}, ""},
-	} {
-		w.mirrors = append(w.mirrors, newMirror(k.kind, k.in, k.example, k.list, &w.changes))
+	for _, k := range append(slices.Concat(kinds(), gatewayKinds()), kind{"Namespace", &corev1.Namespace{}, &corev1.NamespaceList{}, true, ""}) {
+		w.mirrors = append(w.mirrors, newMirror(k, &w.changes))
 	}
 	return w, nil
 }
@@ -102,7 +71,7 @@ const failsFor = 10 * time.Second
 func (w *Watcher) Objects(ctx context.Context) (*explain.Objects, error) {
 	for _, m := range w.mirrors {
 		if err := m.await(ctx, time.Now()); err != nil {
-			return nil, fmt.Errorf("watch %ss of cluster %s: %w", m.kind, w.host, err)
+			return nil, fmt.Errorf("watch %ss of cluster %s: %w", m.name, w.host, err)
 		}
 	}
 	if w.mirrors[0].state() == absent {
@@ -117,7 +86,7 @@ func (w *Watcher) Objects(ctx context.Context) (*explain.Objects, error) {
 	r := &reader{client: w.client, objects: explain.NewObjects(), own: w.own, without: []string{"Secret", "ConfigMap"}}
 	for _, m := range w.mirrors {
 		if m.state() == forbidden {
-			r.gap(m.kind, m.in, "")
+			r.gap(m.name, m.in, "")
 		}
 		m.each(func(o metav1.Object) { r.objects.Add(o) })
 	}
