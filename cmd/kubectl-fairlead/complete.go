@@ -79,13 +79,14 @@ func (c *command) completeFlags(cmd *cobra.Command, o *options) {
 		"output": func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return o.outputs(), cobra.ShellCompDirectiveNoFileComp
 		},
-		"haproxy":   words("3.0", "3.2", "3.4"),
-		"probe":     words("here", "none"),
-		"header":    cobra.NoFileCompletions,
-		"sni":       cobra.NoFileCompletions,
-		"client-ip": cobra.NoFileCompletions,
-		"domain":    cobra.NoFileCompletions,
-		"context":   o.completeContext,
+		"haproxy":        words("3.0", "3.2", "3.4"),
+		"probe":          words("here", "none"),
+		"header":         cobra.NoFileCompletions,
+		"sni":            cobra.NoFileCompletions,
+		"client-ip":      cobra.NoFileCompletions,
+		"client-subject": cobra.NoFileCompletions,
+		"domain":         cobra.NoFileCompletions,
+		"context":        o.completeContext,
 		"namespace": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return o.names(cmd.Context(), schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", ""), cobra.ShellCompDirectiveNoFileComp
 		},

@@ -20,6 +20,7 @@ Exit code: 0 served, 1 not served, 2 wrong arguments or something could not be r
   kubectl fairlead explain http://10.1.2.3/ -H 'Host: www.example.com'
   kubectl fairlead explain https://www.example.com/ --sni other.example.com
   kubectl fairlead explain https://www.example.com/ --client-ip 203.0.113.7
+  kubectl fairlead explain https://www.example.com/ --client-subject 'CN=alice,O=Example'
   kubectl fairlead explain http://www.example.com/ --gateway infra/web -X POST
   kubectl fairlead explain https://www.example.com/ -f manifests/ -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -29,6 +30,7 @@ Exit code: 0 served, 1 not served, 2 wrong arguments or something could not be r
 	cmd.Flags().StringVarP(&a.Method, "method", "X", "", "the request's method; default GET")
 	at := cmd.Flags().String("gateway", "", "ask at the address of a Gateway, as `NAMESPACE/NAME` or NAME")
 	cmd.Flags().StringVar(&a.ClientIP, "client-ip", "", "`ADDRESS` of the client, for allow-lists")
+	cmd.Flags().StringVar(&a.Subject, "client-subject", "", "`NAME` in the client's certificate as RFC 2253 writes it, such as CN=alice,O=Example; - shows no certificate")
 	o := c.addFlags(cmd)
 	cmd.Args = o.arguments("a URL, such as https://www.example.com/")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -201,6 +201,9 @@ func (s *Snapshot) addNotes(e *Explanation, r *Request, c *model.Claim) {
 	if p := c.Backend.Policy(); (p.Restricted || len(p.Deny) > 0) && !r.ClientIP.IsValid() && e.Backend != "" {
 		note("the route admits only some clients; name one with --client-ip")
 	}
+	for _, assumed := range r.Subject.assumed(c.Backend.Policy()) {
+		note("%s", assumed)
+	}
 	s.compareStatus(e, c)
 }
 

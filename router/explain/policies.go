@@ -203,6 +203,7 @@ func (r *Request) client() *match.Client {
 	if !r.Secure {
 		c.Shows = match.ShowsNone
 	}
+	r.Subject.show(c)
 	for _, h := range r.Headers {
 		switch {
 		case strings.EqualFold(h.Name, "Transfer-Encoding"):

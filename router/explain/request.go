@@ -27,6 +27,8 @@ type Request struct {
 	ClientIP netip.Addr
 	// Headers are those given, without Host.
 	Headers []Header
+	// Subject is what the client's certificate says; nil if that is not given.
+	Subject *Subject
 }
 
 // Header is one request header.
@@ -43,6 +45,8 @@ type RequestArgs struct {
 	ClientIP string
 	// Method may be empty.
 	Method string
+	// Subject is the name in the client's certificate, - for none; empty if it is not given.
+	Subject string
 }
 
 // ParseRequest reads a request. Errors say what to write instead.
@@ -84,6 +88,9 @@ func ParseRequest(a RequestArgs) (*Request, error) {
 			return nil, fmt.Errorf("--client-ip %q is not an IP address; write one such as 203.0.113.7 or 2001:db8::7", a.ClientIP)
 		}
 		r.ClientIP = r.ClientIP.Unmap()
+	}
+	if r.Subject, err = parseSubject(a.Subject, r.Secure); err != nil {
+		return nil, err
 	}
 	return r, nil
 }

@@ -51,6 +51,41 @@ func TestParseRequest(t *testing.T) {
 	}
 }
 
+// TestParseSubject: the name in a certificate is read as OpenSSL writes it by RFC 2253, and its
+// first common name is the last one of the certificate.
+func TestParseSubject(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ text, name, common, wrong string }{
+		{"CN=alice", "CN=alice", "alice", ""},
+		{"subject=CN=alice,OU=a\\,b,O=X", "CN=alice,OU=a\\,b,O=X", "alice", ""},
+		{"O=X,CN=first+UID=1,CN=second", "O=X,CN=first+UID=1,CN=second", "first", ""},
+		{`CN=a\2Cb\C3\BC\+`, `CN=a\2Cb\C3\BC\+`, "a,bü+", ""},
+		{"O=X", "O=X", "", ""},
+		{"/CN=alice", "", "", "not a name as RFC 2253"},
+		{"CN = alice, O = X", "", "", "not a name as RFC 2253"},
+		{"alice", "", "", "not a name as RFC 2253"},
+		{"CN=alice,", "", "", "not a name as RFC 2253"},
+		{"CN=alice\\", "", "", "escape"},
+		{`CN=alice,O=\z`, "", "", "escape"},
+	} {
+		r, err := ParseRequest(RequestArgs{URL: "https://a.test/", Subject: tt.text})
+		switch {
+		case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
+			t.Errorf("%q: error %v, want %q", tt.text, err, tt.wrong)
+		case tt.wrong == "" && err != nil:
+			t.Errorf("%q: %v", tt.text, err)
+		case tt.wrong == "" && *r.Subject != (Subject{Name: tt.name, Common: tt.common}):
+			t.Errorf("%q: %+v", tt.text, *r.Subject)
+		}
+	}
+	if r, err := ParseRequest(RequestArgs{URL: "https://a.test/", Subject: "-"}); err != nil || !r.Subject.None {
+		t.Errorf("no certificate: %+v, %v", r, err)
+	}
+	if _, err := ParseRequest(RequestArgs{URL: "http://a.test/", Subject: "CN=a"}); err == nil {
+		t.Error("a name without TLS is taken")
+	}
+}
+
 // FuzzParseRequest: whatever is taken could be sent as it is, on one line.
 func FuzzParseRequest(f *testing.F) {
 	f.Add("http://a.test/x?y#z", "Host: b.test", "b.test", "10.0.0.1")

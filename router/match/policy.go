@@ -24,6 +24,9 @@ type Client struct {
 	Path, Query string
 	// Shows says whether the client shows a certificate.
 	Shows Shows
+	// Subject is the name in that certificate, as RFC 2253 writes it, and CommonName the last
+	// common name; both are empty where the name is not known, which then is not judged.
+	Subject, CommonName string
 	// Body is what the request says about the length of its body.
 	Body BodyLength
 	// HeaderBytes is the length of all headers, or 0 if it is not known.
@@ -91,7 +94,12 @@ func Judge(p *model.Policy, c *Client) (Answer, bool) {
 }
 
 func clientCertificate(p *model.Policy, c *Client) (Answer, bool) {
-	if p.Certificate == nil || !p.Certificate.Demanded() || c.Shows != ShowsNone {
+	switch {
+	case p.Certificate == nil:
+		return Answer{}, false
+	case c.Shows == ShowsCertificate && c.Subject+c.CommonName != "" && !AdmitsSubject(p.Certificate, c.Subject, c.CommonName):
+		return Answer{Status: StatusForbidden, Why: "the policy does not let in the subject of the client's certificate", Group: groupAuthentication}, true
+	case !p.Certificate.Demanded() || c.Shows != ShowsNone:
 		return Answer{}, false
 	}
 	return Answer{Status: StatusForbidden, Why: "the route needs a client certificate", Group: groupAuthentication}, true

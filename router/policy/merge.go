@@ -72,6 +72,8 @@ type Source struct {
 	// Spec has all groups but access, which is in Access.
 	Spec   *v1alpha1.PolicySpec
 	Access *Access
+	// Alone is true if the policy names one object, and can be meant for no other.
+	Alone bool
 	// Kept is true if no other source may drop the authentication of this one.
 	Kept bool
 	// Fields name what sets a group where that is not the field of its name, such as

@@ -73,6 +73,9 @@ type Access struct {
 func ReadRoutePolicy(p *v1alpha1.RoutePolicy) *Object {
 	o := read(KindRoutePolicy, p, &p.Spec.PolicySpec, &p.Status)
 	o.refs, o.selector = p.Spec.TargetRefs, p.Spec.TargetSelector
+	for rank := range o.sources {
+		o.sources[rank].Alone = len(o.refs) == 1
+	}
 	return o
 }
 

@@ -36,6 +36,8 @@ type closedDoor struct {
 	termination, port string
 	// spends is true if a good request must have come before a bad one.
 	spends bool
+	// renewed is when a spent limit lets the next request in, if that is soon.
+	renewed time.Duration
 	// agent is true if HAProxy cannot decide alone, tls if a good request comes by TLS only.
 	agent, tls bool
 	// firewall doors need the firewall.
@@ -46,6 +48,8 @@ type closedDoor struct {
 }
 
 const (
+	// freshTry is replaced by another text in each pair of requests.
+	freshTry  = "FRESH"
 	openToAll = "access: {allow: [0.0.0.0/0]}"
 	annsUsers = "ann:$1$ab$e2KlfqG5YBMTjSz7XF.Eu1\n"
 	bobsUsers = "bob:{SHA}wqawPPjM+ytKRqK+NR3qbw0Adw8=\n"
@@ -162,6 +166,11 @@ func closedDoors(t *testing.T) []closedDoor {
 			secrets: map[string]map[string]string{"keys": {"ann": "ann-key-0123456789abcdef"}, "other": {"eve": "eve-key-0123456789abcdef"}},
 			good:    "h:X-API-Key=ann-key-0123456789abcdef", bad: "h:X-API-Key=eve-key-0123456789abcdef",
 			wrong: []string{"authentication: {apiKeys: {secrets: [other]}}, limits: {requests: [{name: many, requests: 1000, scope: Shared, key: {type: Claim}}]}"},
+		},
+		{ // each pair of requests has a key of its own, which nothing was counted for
+			name: "together", agent: true, spec: "limits: {requests: [{name: one, requests: 1, per: 10s, scope: Shared, key: {type: Header, name: X-Try}}]}",
+			weaker: "limits: {requests: [{name: many, requests: 1000, scope: Shared}]}", spends: true, renewed: 10 * time.Second, bad: "h:X-Try=" + freshTry, good: "h:X-Try=" + freshTry,
+			wrong: []string{"limits: {requests: [{name: one, requests: 1000, scope: shared}]}", "limits: {requests: [{name: one, requests: 1000, scope: Shared, match: {methods: [NONE]}}]}", "limits: {requests: [{name: one, requests: 1000, scope: Shared, key: {type: Claim}}]}"},
 		},
 		{name: "body", spec: "limits: {body: {max: 10}}", weaker: "limits: {body: {max: 1Gi}}", wrong: []string{"limits: {body: {max: -1}}", "limits: {body: {max: 100m}}"}, bad: "body=11", method: "POST"},
 		{name: "uri", spec: "limits: {uriBytes: 20}", weaker: "limits: {uriBytes: 2000}", wrong: []string{"limits: {uriBytes: 1}"}, target: "/" + strings.Repeat("a", 20)},

@@ -118,6 +118,9 @@ func (e *evaluation) native(r *request, client *match.Client) (v verdict, asked 
 		return verdict{http.StatusServiceUnavailable, "", "closed"}, nil
 	}
 	p := c.Backend.Policy()
+	if r.stranger(p.Certificate) {
+		return verdict{http.StatusForbidden, "authentication", "the certificate has no name that is let in"}, nil
+	}
 	if a, answered := match.Judge(p, client); answered {
 		return verdict{a.Status, a.Group, a.Why}, nil
 	}
@@ -133,7 +136,7 @@ func (e *evaluation) answer(t *testing.T, r *request, sent *sentRequest) verdict
 		return v
 	}
 	p := *c.Backend.Policy()
-	if r.stranger(p.Certificate) {
+	if r.stranger(p.Certificate) || r.unlisted(p.Certificate) {
 		return verdict{http.StatusForbidden, "authentication", "the certificate has no name that is let in"}
 	}
 	client := r.client()
@@ -242,15 +245,44 @@ func (r *request) stranger(c *model.ClientCertificate) bool {
 	if c == nil || r.cert == "" {
 		return false
 	}
+	name, common, err := nameIn(r.cert)
+	return err != nil || !match.AdmitsSubject(c, name, common)
+}
+
+// unlisted reports whether a client shows a certificate without any of the alternative names that
+// are let in, which are names of DNS here.
+func (r *request) unlisted(c *model.ClientCertificate) bool {
+	if c == nil || r.cert == "" || len(c.SANs) == 0 {
+		return false
+	}
 	shown, err := pki().client(r.cert)
+	return err != nil || !slices.ContainsFunc(c.SANs, func(s model.SAN) bool { return slices.Contains(shown.Leaf.DNSNames, s.Value) })
+}
+
+// nameIn returns the name in a certificate, and its last common name.
+func nameIn(cert string) (name, common string, err error) {
+	shown, err := pki().client(cert)
 	if err != nil {
-		return true
+		return "", "", err
 	}
-	var name pkix.RDNSequence
-	if _, err := asn1.Unmarshal(shown.Leaf.RawSubject, &name); err != nil {
-		return true
+	var parts pkix.RDNSequence
+	if _, err := asn1.Unmarshal(shown.Leaf.RawSubject, &parts); err != nil {
+		return "", "", err
 	}
-	return !match.AdmitsSubject(c, name.String(), shown.Leaf.Subject.CommonName)
+	return parts.String(), shown.Leaf.Subject.CommonName, nil
+}
+
+// subject is what explain is given of the client's certificate.
+func (r *request) subject(t *testing.T) string {
+	t.Helper()
+	if !r.tls || r.cert == "" {
+		return map[bool]string{true: "-"}[r.tls]
+	}
+	name, _, err := nameIn(r.cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // limit counts a request, or returns the limit that refuses it, for which nothing counts. Who
@@ -307,16 +339,12 @@ func (e *evaluation) explained(t *testing.T, w *explain.Snapshot, r *request) {
 	case r.body > 0:
 		headers = append(headers, fmt.Sprint("Content-Length: ", r.body))
 	}
-	parsed, err := explain.ParseRequest(explain.RequestArgs{URL: scheme + "://" + r.host + r.target, Headers: headers, ClientIP: "127.0.0.1", Method: r.method})
+	parsed, err := explain.ParseRequest(explain.RequestArgs{URL: scheme + "://" + r.host + r.target, Headers: headers, ClientIP: "127.0.0.1", Method: r.method, Subject: r.subject(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := w.Explain(parsed)
-	client := r.client()
-	if r.tls {
-		client.Shows = match.ShowsUnknown // explain is not given the certificate
-	}
-	v, asked := e.native(r, client)
+	v, asked := e.native(r, r.client())
 	told := slices.ContainsFunc(x.Notes, func(n string) bool { return strings.Contains(n, "the policy agent decides first") })
 	if x.Served {
 		x.Result.Status = http.StatusOK // of the pod, which explain does not know

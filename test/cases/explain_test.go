@@ -32,6 +32,12 @@ func explainer(t *testing.T, m *memory, overrides ...string) *explain.Snapshot {
 	for _, s := range m.secrets {
 		o.Add(s)
 	}
+	for _, g := range m.gateways {
+		o.Add(g)
+	}
+	for key, c := range m.configMaps { // without their pages
+		o.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: map[string]string{"ca.crt": c.Authorities}})
+	}
 	for _, s := range m.policies {
 		o.Policies[s.Key] = s
 	}

@@ -19,6 +19,12 @@ type policyDice struct {
 	op               *openid.Provider
 	// changes is how many there were. Each has limits of its own, which nothing was counted for.
 	changes int
+	// granted says that a ReferenceGrant lets policies name what another namespace has.
+	granted bool
+	// names are the namespaces that policies of routes name, by the route. Replaced says that a policy
+	// of the cluster asks for authentication in their place.
+	names    map[string]string
+	replaced bool
 	// shared says that there are limits over all replicas that requests exhaust.
 	shared bool
 }
@@ -45,13 +51,21 @@ func (g *policyDice) change(t *testing.T) change {
 		pki().expand(t, "kind: Secret\nmetadata: {namespace: rp, name: ca}\nstringData: {ca.crt: ${ca client-a}}"),
 		"kind: Secret\nmetadata: {namespace: rp, name: others}\ndata: {auth: Ym9iOntTSEF9RWZhdGpzVXFLWVNycXYxOE8xRmxBM2hjSUhJPQo=}",
 	}
+	docs = append(docs, g.elsewhere(t)...)
 	keys := keySet(g.signer)
 	keys.Namespace = "rp"
 	s.change.put = append(append(s.change.put, keys), loginObjects(g.op)...)
 	for i := range randomRoutes {
-		docs = append(docs, g.route(i), g.policy(fmt.Sprintf("p%d", i), fmt.Sprintf("r%d", i)))
+		own := g.policy(fmt.Sprintf("p%d", i), fmt.Sprintf("r%d", i))
+		if i == grantedRoute {
+			own = ofGrantedRoute
+		}
+		g.named(fmt.Sprintf("r%d", i), own)
+		docs = append(docs, g.route(i), own)
 	}
-	docs = append(docs, g.policy("all", ""), g.clusterPolicy("first", "Override"), g.clusterPolicy("last", "Default"),
+	first := g.clusterPolicy("first", "Override")
+	g.replaced = strings.Contains(first, "authentication:")
+	docs = append(docs, g.policy("all", ""), first, g.clusterPolicy("last", "Default"),
 		"kind: ClusterRoutePolicy\nmetadata: {name: faults}\nspec: {mode: Default, guard: {faultInjection: true, externalURLs: [198.18.250.72], firewallExclusions: [941000-941999]}}")
 	if err := s.objects(strings.Join(docs, "\n---\n")); err != nil {
 		t.Fatal(err)
@@ -110,6 +124,8 @@ func (g *policyDice) groups(percent int) string {
 	}
 	add("access", "{allow: [127.0.0.0/8]}", "{allow: [198.51.100.0/24]}", "{deny: [127.0.0.1]}", "{deny: [198.51.100.0/24]}", "{allow: [127.0.0.0/8, '::1'], deny: [127.0.0.2]}")
 	add("authentication", "{basic: {secret: users, maxFailures: {count: 1000000}}}", "{basic: {secret: others, realm: x, maxFailures: {count: 1000000}}}", "{basic: {secret: missing}}",
+		// Of namespaces that grant it from time to time, and never.
+		"{basic: {secret: rp-granted/users, maxFailures: {count: 1000000}}}", "{basic: {secret: rp-denied/users}}", "{clientCertificate: {caConfigMap: rp-granted/ca, mode: Optional}}", "{clientCertificate: {caConfigMap: rp-granted/ca, mode: Optional}}", "{clientCertificate: {caConfigMap: rp-denied/ca, mode: Optional}}",
 		`{jwt: {issuers: [{issuer: "https://i.test/", secret: keys}]}}`, `{jwt: {optional: true, issuers: [{issuer: "https://i.test/", audiences: [shop], secret: keys}]}}`,
 		`{jwt: {issuers: [{issuer: "https://other.test/", secret: keys}]}}`, "{external: {service: {name: auth, path: /check}}}", "{external: {service: {name: nothing}}}",
 		"{clientCertificate: {caSecret: ca, mode: Optional}}", "{clientCertificate: {caSecret: ca, mode: Optional, subjects: [{attribute: CN, value: alice}]}}", "{clientCertificate: {caSecret: ca, subjects: [{type: Regex, value: 'CN=[a-k].*'}, {attribute: CN, type: Regex, value: 'bo'}]}}", "{clientCertificate: {caSecret: ca, mode: Optional, subjects: [{type: Regex, value: '(x|y)+z'}]}}", "{clientCertificate: {caSecret: ca, mode: Optional, subjects: [{attribute: CN, type: Regex, value: '(?i)AL(ice)?|mall.*'}, {value: 'CN=bob'}]}}", "{clientCertificate: {caSecret: missing, mode: Optional}}",
@@ -117,7 +133,7 @@ func (g *policyDice) groups(percent int) string {
 		"{satisfy: Any, basic: {secret: users, maxFailures: {count: 1000000}}, external: {service: {name: auth, path: /check}}}",
 		`{satisfy: Any, basic: {secret: users, maxFailures: {count: 1000000}}, jwt: {issuers: [{issuer: "https://i.test/", secret: keys}]}}`,
 		// More often, because only routes with TLS can have them.
-		g.oidc(""), g.oidc(""), g.oidc(""), g.oidc(", claimsToHeaders: [{claim: sub, header: X-User}]"), g.oidc(", login: Redirect"), g.oidc(", skip: [/b]"),
+		g.oidc(""), g.oidc(""), g.oidc(""), g.oidc(""), g.oidc(""), g.oidc(""), g.oidc(", claimsToHeaders: [{claim: sub, header: X-User}]"), g.oidc(", login: Redirect"), g.oidc(", skip: [/b]"),
 		`{oidc: {issuer: "https://elsewhere.test", clientID: shop, clientSecret: client}}`)
 	add("authorization", "{rules: [{action: Allow, when: {methods: [GET]}}, {action: Allow, when: {headers: [{name: X-Kind, values: [a, b]}]}}]}",
 		"{rules: [{action: Deny, when: {paths: [{value: /a}, {type: Exact, value: /b}]}}, {action: Allow}]}", "{rules: [{action: Allow, when: {consumers: [ann]}}]}",
@@ -201,7 +217,7 @@ func (g *policyDice) request() *request {
 		target: g.of("/", "/a", "/a/b", "/b", "/b?q=1", "/a/../b", "/%61", "/c?"+strings.Repeat("x", 1100), script, "/b?id=1%27%20or%20%271%27=%271", "/oauth2/callback?code=a&state=bbbbbbbbbbbbbbbb"),
 	}
 	if r.sni = r.host; r.tls && g.in(50) {
-		r.cert = g.of("alice@client-a", "bob@client-a")
+		r.cert = g.of("alice@client-a", "bob@client-a", "alice~dns:alice.test@client-a")
 	}
 	if g.in(50) {
 		// "x" is the password of both.

@@ -280,3 +280,31 @@ func TestMeasured(t *testing.T) {
 		t.Errorf("%+v, %v", m, findings)
 	}
 }
+
+// TestLimitOutside: a limit for a path that no request of the rule has closes the rule, and one
+// for the whole route may be for the path of any rule.
+func TestLimitOutside(t *testing.T) {
+	t.Parallel()
+	const form = "kind: RoutePolicy\nmetadata: {namespace: ns, name: p}\nspec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r%s}], limits: {requests: [{name: a, requests: 1, match: {paths: [{value: %s}]}}]}}"
+	narrow := strings.Replace(twoRules, "{name: one, backend", "{name: one, matches: [{path: {value: /one}}], backend", 1)
+	for _, test := range []struct {
+		name, section, path string
+		wants               [2]string
+	}{
+		{"of the rule", ", sectionName: two", "/two/a", [2]string{"[]", "[]"}},
+		{"above the rule", ", sectionName: two", "/", [2]string{"[]", "[]"}},
+		{"of the other rule", ", sectionName: two", "/one", [2]string{"[]", "closed"}},
+		{"of a rule of the route", "", "/one", [2]string{"[]", "[]"}},
+		{"of no rule", "", "/three", [2]string{"closed", "closed"}},
+		{"of no rule, though it begins alike", "", "/twofold", [2]string{"closed", "closed"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := newCluster(t, manifests(web, twoListeners, narrow, fmt.Sprintf(form, test.section, test.path))).denials(t)
+			want := map[string]string{"000 http": test.wants[0], "001 http": test.wants[1], "000 high": test.wants[0], "001 high": test.wants[1]}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
