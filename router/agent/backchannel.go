@@ -144,7 +144,9 @@ func (v *visit) readLogout(ctx context.Context, text string) (*logoutToken, erro
 	claims, until, err := token.Verify(&issuer, v.provider.keys, v.e.now())
 	if errors.Is(err, jwt.ErrUnknownKey) {
 		if newer, ok := v.login.provider.newer(ctx, v.provider); ok {
-			claims, until, err = token.Verify(&issuer, newer.keys, v.e.now())
+			if claims, until, err = token.Verify(&issuer, newer.keys, v.e.now()); err == nil {
+				v.login.provider.fit()
+			}
 		}
 	}
 	if err != nil {

@@ -51,8 +51,10 @@ type kept[T any] struct {
 	read    time.Time
 	expires time.Time
 	tried   time.Time
-	// missed is when it was last read for a token with an unknown key.
-	missed   time.Time
+	// misses is what is left of the reads for tokens with unknown keys, and owed is true while
+	// one was taken of which it is not known whether it found a key.
+	misses   misses
+	owed     bool
 	fetching chan struct{}
 	err      error
 	// failures counts those since the last success; recalled is true until that, if the value
@@ -91,14 +93,14 @@ func (s *kept[T]) get(ctx context.Context) (*T, error) {
 	return value, nil
 }
 
-// newer returns what was read after the keys that a token did not fit. It reads them again if it
-// has not done so for such a token just now, and the last attempt did not fail: a provider may
+// newer returns what was read after the keys that a token did not fit. It reads them again if
+// enough is left of the reads for such tokens, and the last attempt did not fail: a provider may
 // replace its keys right after a read that their age was the reason of.
 func (s *kept[T]) newer(ctx context.Context, than *T) (*T, bool) {
 	s.mu.Lock()
 	if now := s.now(); s.value == than {
-		if s.failures == 0 && !now.Before(s.missed.Add(refetchAfter)) {
-			s.missed, s.tried = now, time.Time{}
+		if s.failures == 0 && s.fetching == nil && s.misses.take(now) {
+			s.tried, s.owed = time.Time{}, true
 		}
 		s.start(now)
 	}
@@ -114,6 +116,17 @@ func (s *kept[T]) newer(ctx context.Context, than *T) (*T, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.value, s.value != nil && s.value != than
+}
+
+// fit says that a token fits what newer has returned: the read was for a key that the issuer
+// has, so it is given back.
+func (s *kept[T]) fit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.owed {
+		s.owed = false
+		s.misses.found()
+	}
 }
 
 func (s *kept[T]) usable(now time.Time) *T {

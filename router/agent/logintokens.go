@@ -126,7 +126,9 @@ func (v *visit) verify(ctx context.Context, t *tokenAnswer, nonce string) (jwt.C
 	if errors.Is(err, jwt.ErrUnknownKey) {
 		if newer, ok := v.login.provider.newer(ctx, v.provider); ok {
 			v.provider = newer
-			claims, until, err = token.Verify(&v.issuer, newer.keys, v.e.now())
+			if claims, until, err = token.Verify(&v.issuer, newer.keys, v.e.now()); err == nil {
+				v.login.provider.fit()
+			}
 		}
 	}
 	if err != nil {

@@ -186,7 +186,9 @@ func (m *tokens) verify(ctx context.Context, e *Engine, text string) (jwt.Claims
 	claims, until, err := token.Verify(&i.Issuer, keys, e.now())
 	if errors.Is(err, jwt.ErrUnknownKey) && i.fetched != nil {
 		if newer, ok := i.fetched.newer(ctx, keys); ok {
-			return token.Verify(&i.Issuer, newer, e.now())
+			if claims, until, err = token.Verify(&i.Issuer, newer, e.now()); err == nil {
+				i.fetched.fit()
+			}
 		}
 	}
 	return claims, until, err

@@ -145,8 +145,8 @@ func TestTokens(t *testing.T) {
 	wants(t, "a kept token ends", e.Decide(t.Context(), ask(t, "p", "Authorization: Bearer "+short)), 401)
 }
 
-// TestRotatedKeys: a new key is fetched when a token names it, at most each 30 s, and an issuer
-// that is down changes nothing for a day.
+// TestRotatedKeys: a new key is fetched when a token names it, however often the issuer replaces
+// it; tokens with keys that it never had cause few reads; and an issuer that is down changes nothing for a day.
 func TestRotatedKeys(t *testing.T) {
 	t.Parallel()
 	e, c := newEngine(t)
@@ -158,20 +158,33 @@ func TestRotatedKeys(t *testing.T) {
 	wants(t, "first", decide(), 200)
 	p.rotate(t, "two")
 	wants(t, "rotated right after the first read", decide(), 200)
-	p.rotate(t, "three")
-	wants(t, "rotated again just now", decide(), 401)
+	for n := range mostReads - 1 {
+		p.rotate(t, fmt.Sprint("again-", n))
+		wants(t, "rotated again just now", decide(), 200)
+	}
+	p.rotate(t, "without end")
+	wants(t, "one too many", decide(), 401)
+	c.add(readAfter)
+	wants(t, "a while later", decide(), 200)
+	c.add(time.Hour)
+	wants(t, "an hour later", decide(), 200)
+	until(t, func() bool { return !fetching(e) })
+	fetched, kid := p.count(), p.kid
+	p.kid = "unknown"
+	for range 50 {
+		for range 20 {
+			wants(t, "unknown key", decide(), 401)
+		}
+		c.add(refetchAfter / 10)
+	}
+	if n := p.count() - fetched; n < mostMisses || n > mostMisses+5 {
+		t.Errorf("fetched %d times for unknown keys in %v", n, 5*refetchAfter)
+	}
+	p.kid = kid
+	wants(t, "the key that it has", decide(), 200)
+	p.rotate(t, "meanwhile")
 	c.add(refetchAfter)
-	wants(t, "rotated again", decide(), 200)
-	fetched := p.count()
-	for range 20 {
-		kid := p.kid
-		p.kid = "unknown"
-		wants(t, "unknown key", decide(), 401)
-		p.kid = kid
-	}
-	if p.count() > fetched {
-		t.Errorf("fetched %d times for unknown keys", p.count()-fetched)
-	}
+	wants(t, "a new key while others are made up", decide(), 200)
 	for name, sick := range map[string]http.HandlerFunc{
 		"500": says(500, "no"), "HTML": says(200, "<html>"), "redirect": says(302, "", "Location: /other"), "empty": says(200, `{"keys":[]}`), "too long": says(200, strings.Repeat(" ", 70_000)),
 	} {
