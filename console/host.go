@@ -57,8 +57,7 @@ func (v *visit) host(name string) answer {
 
 // unserved lists the routes of Gateways that name a host and are not served.
 func (w *world) unserved(host string) (rows []explain.Row) {
-	for i := range w.rows {
-		r := &w.rows[i]
+	for _, r := range w.rows {
 		named := slices.ContainsFunc(r.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 		if named && (r.State == explain.RowRefused || r.State == explain.RowNotSelected) {
 			rows = append(rows, *r)

@@ -142,14 +142,14 @@ func (l list) order() string {
 }
 
 // choose returns the Routes that are searched for, in order.
-func (l list) choose(rows []explain.Row) []*explain.Row {
+func (l list) choose(rows []*explain.Row) []*explain.Row {
 	chosen := []*explain.Row{}
 	if l.err != nil {
 		return chosen
 	}
-	for i := range rows {
-		if l.query.matches(&rows[i]) {
-			chosen = append(chosen, &rows[i])
+	for _, r := range rows {
+		if l.query.matches(r) {
+			chosen = append(chosen, r)
 		}
 	}
 	all := l.of.columns()

@@ -120,7 +120,7 @@ func (v *visit) streamState() (state streamState) {
 		k.err = errUnread
 	}
 	if state.Problem = problemText(k.err); k.value != nil {
-		state.Generation, state.At = k.value.generation, v.options.Now().Add(-k.age).UnixMilli()
+		state.Generation, state.At = v.views.generation(k.value, v.viewer), v.options.Now().Add(-k.age).UnixMilli()
 	}
 	return state
 }

@@ -38,14 +38,13 @@ const worstShown = 20
 func (v *visit) overview() answer {
 	data := overviewPage{Routes: len(v.world.rows), Counts: countStates(v.world.rows)}
 	data.Listeners = len(v.world.listeners)
-	for i := range v.world.listeners {
-		if v.world.listeners[i].State == explain.RowRefused {
+	for _, l := range v.world.listeners {
+		if l.State == explain.RowRefused {
 			data.Refused++
 		}
 	}
 	hosts := map[string]bool{}
-	for i := range v.world.rows {
-		r := &v.world.rows[i]
+	for _, r := range v.world.rows {
 		if r.Route.Host != "" {
 			hosts[r.Route.Host] = true
 		}

@@ -79,7 +79,7 @@ func TestQueryRefused(t *testing.T) {
 		if l.err == nil || !strings.Contains(l.err.Error(), want) {
 			t.Errorf("%.30s: %v", text, l.err)
 		}
-		if found := l.choose([]explain.Row{{}}); len(found) > 0 {
+		if found := l.choose([]*explain.Row{{}}); len(found) > 0 {
 			t.Errorf("%.30s: something was found", text)
 		}
 	}

@@ -66,7 +66,7 @@ func (v *visit) gateways() answer {
 }
 
 // newListPage is the part of a list that its URL chooses.
-func newListPage(l list, rows []explain.Row) routesPage {
+func newListPage(l list, rows []*explain.Row) routesPage {
 	chosen := l.choose(rows)
 	w := windowOf(len(chosen), l.page)
 	data := routesPage{
@@ -103,10 +103,10 @@ func newListPage(l list, rows []explain.Row) routesPage {
 }
 
 // countStates counts the Routes of each state, those without left out.
-func countStates(rows []explain.Row) (out []stateCount) {
+func countStates(rows []*explain.Row) (out []stateCount) {
 	counts := map[explain.RowState]int{}
-	for i := range rows {
-		counts[rows[i].State]++
+	for _, r := range rows {
+		counts[r.State]++
 	}
 	for _, s := range explain.RowStates() {
 		if counts[s] > 0 {

@@ -140,9 +140,7 @@ func newPages(o Options, base string) (*pages, error) {
 		if err != nil {
 			return nil, err
 		}
-		now := newWorld(s, before)
-		p.views.forget(now)
-		return now, nil
+		return p.nextWorld(s, before)
 	}}
 	p.readings.health = &keeper[check.Report]{now: o.Now, fresh: healthFresh, read: func(ctx context.Context, _ *check.Report) (*check.Report, error) {
 		return o.Source.Health(ctx)

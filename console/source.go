@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead/fairlead/check"
@@ -11,7 +13,8 @@ import (
 // Source reads what the pages show. Its methods are called by one goroutine at a time.
 type Source interface {
 	// Read returns what a router serves now. If nothing has changed since the snapshot
-	// before, which is nil at first, it may return that one.
+	// before, which is nil at first, it may return that one, and also if that one is to take
+	// in changes (explain.Snapshot.Later): the console has them settled.
 	Read(ctx context.Context, before *explain.Snapshot) (*explain.Snapshot, error)
 	// Health returns the checks of `kubectl fairlead status`. It is called only if there is
 	// a cluster (Options.Cluster).
@@ -38,7 +41,7 @@ type Line struct {
 type world struct {
 	snapshot *explain.Snapshot
 	// rows are the routes of all kinds, listeners those of Gateways and ListenerSets.
-	rows, listeners []explain.Row
+	rows, listeners []*explain.Row
 	// namespaces have anything that is shown.
 	namespaces []string
 	// generation differs between worlds whose snapshots differ.
@@ -64,14 +67,40 @@ func (w *world) certificates(p *pages) (items []explain.Cert, err error) {
 
 // newWorld derives what pages need of each snapshot once.
 func newWorld(s *explain.Snapshot, before *world) *world {
-	if before != nil && before.snapshot == s {
-		return before
-	}
 	w := &world{snapshot: s, rows: s.Rows(), listeners: s.ListenerRows(), namespaces: s.Namespaces(), generation: 1}
 	if before != nil {
 		w.generation = before.generation + 1
 	}
 	return w
+}
+
+// nextWorld is the one after a reading: the former one if nothing has changed. What has changed in
+// the snapshot is settled while that answers no question.
+func (p *pages) nextWorld(s *explain.Snapshot, before *world) (*world, error) {
+	now, touched, err := p.settled(s, before)
+	switch {
+	case err != nil:
+		return nil, err
+	case now == before:
+	case before != nil && before.snapshot == s && slices.Equal(before.namespaces, now.namespaces):
+		p.views.keep(before, now, touched)
+	default:
+		p.views.forget(now)
+	}
+	return now, nil
+}
+
+func (p *pages) settled(s *explain.Snapshot, before *world) (*world, *explain.Touched, error) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	touched, err := s.Settle()
+	if err != nil {
+		return nil, nil, fmt.Errorf("take in what has changed: %w", err)
+	}
+	if before != nil && before.snapshot == s && touched == nil {
+		return before, nil, nil
+	}
+	return newWorld(s, before), touched, nil
 }
 
 const (

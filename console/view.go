@@ -167,6 +167,35 @@ func (s *views) forget(now *world) {
 	s.drop(now)
 }
 
+// keep drops the views that an update of the snapshot may have changed, and keeps the others.
+func (s *views) keep(before, now *world, touched *explain.Touched) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made = slices.DeleteFunc(s.made, func(v *view) bool {
+		if v.full != before || v.err != nil || touched.Concerns(v.world.snapshot) {
+			return true
+		}
+		v.full = now
+		return false
+	})
+}
+
+// generation is that of what a viewer sees of a world: what does not concern the viewer is nothing
+// new.
+func (s *views) generation(full *world, of *viewer) int {
+	if of.all {
+		return full.generation
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.made {
+		if v.full == full && v.set == of.set && v.err == nil {
+			return v.world.generation
+		}
+	}
+	return full.generation
+}
+
 func (s *views) drop(now *world) {
 	s.made = slices.DeleteFunc(s.made, func(v *view) bool { return v.full.generation < now.generation })
 }

@@ -3,12 +3,9 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,10 +35,10 @@ type Source struct {
 	Options
 
 	watcher *cluster.Watcher
-	// objects are those of the last snapshot, made is when it was.
-	objects *explain.Objects
-	made    time.Time
-	known   atomic.Bool
+	// last is the snapshot of the last reading, made is when all of it was decided.
+	last  *explain.Snapshot
+	made  time.Time
+	known atomic.Bool
 }
 
 // NewSource returns a Source, which has to run.
@@ -69,37 +66,44 @@ var _ console.Source = (*Source)(nil)
 func (s *Source) Read(ctx context.Context, before *explain.Snapshot) (*explain.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	objects, err := s.watcher.Objects(ctx)
+	if before == nil || before != s.last { // what has changed since is of no use
+		s.watcher.Forget()
+	}
+	objects, changes, err := s.watcher.Read(ctx)
 	if err != nil {
 		return nil, s.failed("objects", err)
 	}
 	now := time.Now()
-	if before != nil && objects == s.objects && now.Sub(s.made) < decidedFor {
-		return before, nil
-	}
-	snapshot, err := explain.NewSnapshot(objects, explain.Options{Router: s.Router, Domain: s.Domain, Now: now})
-	if err == nil {
-		s.objects, s.made = objects, now
+	if objects != nil {
+		snapshot, err := explain.NewSnapshot(objects, explain.Options{Router: s.Router, Domain: s.Domain, Now: now})
+		if err != nil {
+			s.watcher.Forget()
+			return nil, s.failed("objects", err)
+		}
+		s.last, s.made = snapshot, now
 		s.known.Store(true)
+		return snapshot, nil
 	}
-	return snapshot, s.failed("objects", err)
+	again := time.Time{}
+	if now.Sub(s.made) >= decidedFor {
+		again, s.made = now, now
+	}
+	before.Later(changes, again)
+	return before, nil
 }
 
 // Health implements console.Source.
 func (s *Source) Health(ctx context.Context) (*check.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	objects, err := s.watcher.Objects(ctx)
+	all, err := s.watcher.Routes(ctx)
 	if err != nil {
 		return nil, s.failed("health", err)
 	}
-	routes := make([]routev1.Route, 0, len(objects.Routes))
-	for _, r := range objects.Routes { // of which the checks change nothing
+	routes := make([]routev1.Route, 0, len(all))
+	for _, r := range all { // of which the checks change nothing
 		routes = append(routes, *r)
 	}
-	slices.SortFunc(routes, func(a, b routev1.Route) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
 	snapshot, err := collect.Read(ctx, s.Config, collect.Options{Namespace: api.OperandNamespace, Router: s.Router, Routes: routes, Now: time.Now})
 	if err != nil {
 		return nil, s.failed("health", err)

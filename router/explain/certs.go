@@ -106,7 +106,7 @@ func (a CertArgs) selects(c *Cert) bool {
 // instead.
 func (s *Snapshot) Certs(a CertArgs) (*Certs, error) {
 	list := &Certs{
-		Schema: SchemaCerts, Router: s.options.Router, Items: []Cert{}, Notes: append([]string{}, s.notes...),
+		Schema: SchemaCerts, Router: s.options.Router, Items: []Cert{}, Notes: append([]string{}, s.Notes()...),
 		Partial: len(s.objects.Gaps) > 0, detail: a.Name != "", now: s.options.Now,
 	}
 	only := model.Object{Kind: route.Kind, Namespace: a.Namespace, Name: a.Name}

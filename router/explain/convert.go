@@ -62,7 +62,7 @@ func (s *Snapshot) Convert(a ConvertArgs) (*Conversion, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conversion{Output: out, snapshot: s, Notes: append(slices.Clone(s.notes), notes...)}
+	c := &Conversion{Output: out, snapshot: s, Notes: append(s.Notes(), notes...)}
 	for i := range in.Sources {
 		source := &in.Sources[i]
 		if d := differences[routeKey(source.Route)]; d != nil && !out.Shut[routeKey(source.Route)] {

@@ -20,7 +20,7 @@ func (s *Snapshot) Explain(r *Request) *Explanation {
 	d := s.decide(r)
 	e := &Explanation{
 		Schema: SchemaExplain, URL: r.URL, Router: s.options.Router,
-		Host: d.name(r), Path: r.Path, EndpointsKnown: true, Notes: slices.Clone(s.notes),
+		Host: d.name(r), Path: r.Path, EndpointsKnown: true, Notes: s.Notes(),
 	}
 	if r.Secure {
 		e.SNI = match.ServerName(r.SNI)

@@ -35,7 +35,7 @@ func (s *Snapshot) ExplainAt(r *Request, namespace, name string) (*Explanation, 
 	}
 	e := &Explanation{
 		Schema: SchemaExplain, URL: r.URL, Router: s.options.Router, Gateway: key.String(),
-		Host: match.Host(r.Host), Path: r.Path, EndpointsKnown: true, Notes: slices.Clone(s.notes),
+		Host: match.Host(r.Host), Path: r.Path, EndpointsKnown: true, Notes: s.Notes(),
 	}
 	port := r.port()
 	e.Listener = Listener{Port: port}

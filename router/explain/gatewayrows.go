@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -38,20 +37,6 @@ const (
 	// their requests.
 	judgedClaims = 64
 )
-
-// gatewayRouteRows lists the routes of the Gateway API, those of other routers included.
-func (s *Snapshot) gatewayRouteRows() (rows []Row) {
-	g := s.gateways()
-	if g == nil {
-		return nil
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Gateways), compareKeys) {
-		if slices.Contains(gateway.RouteKinds(), key.Kind) && !s.hides(key) {
-			rows = append(rows, s.gatewayRouteRow(g, key))
-		}
-	}
-	return rows
-}
 
 func (s *Snapshot) gatewayRouteRow(g *gateways, key model.Object) Row {
 	o := s.objects.Gateways[key]
@@ -194,22 +179,6 @@ func (g *gateways) podsOf(served []*model.Claim) (n int, known bool) {
 		}
 	}
 	return len(pods), known
-}
-
-// ListenerRows lists the listeners of all Gateways and ListenerSets, those of other routers
-// included.
-func (s *Snapshot) ListenerRows() (rows []Row) {
-	g := s.gateways()
-	if g == nil {
-		return nil
-	}
-	attached := g.attached()
-	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Gateways), compareKeys) {
-		if slices.Contains(ListenerKinds(), string(key.Kind)) && !s.hides(key) {
-			rows = append(rows, s.listenerRows(g, key, attached)...)
-		}
-	}
-	return rows
 }
 
 // listenerAt is a listener of an object.

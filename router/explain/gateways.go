@@ -76,7 +76,7 @@ type gateways struct {
 	// oldest are the oldest claims of the hosts of each scope, made when they are first asked for.
 	oldest map[model.ScopeID]map[string]*model.Claim
 	// reports are what the router says about policies for these objects.
-	reports map[model.Object]policy.Report
+	reports *reports
 	// tlsPolicies are those of each namespace.
 	tlsPolicies map[string][]*gatewayv1.BackendTLSPolicy
 	// joined says that a Gateway shares the router's address.
@@ -90,6 +90,14 @@ var (
 	_ door.Gateways = (*gateways)(nil)
 )
 
+// gateways returns what is decided about the Gateway API; nil if there is nothing of it.
+func (s *Snapshot) gateways() *gateways {
+	if !s.gatewaysRead {
+		s.ofGateways, s.gatewaysRead = s.readGateways(), true
+	}
+	return s.ofGateways
+}
+
 // readGateways decides about the objects of the Gateway API; nil if there are none.
 func (s *Snapshot) readGateways() *gateways {
 	if len(s.objects.Gateways) == 0 {
@@ -97,8 +105,7 @@ func (s *Snapshot) readGateways() *gateways {
 	}
 	g := &gateways{
 		source: s.source, served: map[model.Object]metav1.Object{}, joints: map[model.Object]*gatewayapi.Joint{},
-		slots: map[model.Object]map[gatewayapi.Port]int32{}, table: gatewayapi.Table{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{}, doors: map[string]map[model.Object]*model.Claim{},
-		atRouter: map[string]*model.Claim{}, assumed: map[string]string{},
+		slots: map[model.Object]map[gatewayapi.Port]int32{}, table: gatewayapi.Table{}, byBackend: map[string]*model.Claim{}, byScope: map[model.ScopeID]model.Listener{}, assumed: map[string]string{},
 		tlsPolicies: byNamespace[*gatewayv1.BackendTLSPolicy](s.source.Gateways),
 	}
 	for key, o := range s.objects.Gateways {
@@ -115,23 +122,23 @@ func (s *Snapshot) readGateways() *gateways {
 		cert = &model.Certificate{ID: unknownCertificate}
 	}
 	g.pipeline = pipeline.New(doors.All(), g, s.settings, cert)
+	g.pipeline.Forget()
 	g.pipeline.SetTime(s.options.Now)
 	g.pipeline.Update(door.Changes{All: true})
-	g.tables = g.pipeline.Want().Tables()
-	g.reports = reportsOf(g.pipeline)
-	for key := range g.pipeline.Objects() {
-		_, served := g.pipeline.Claims(key)
-		for _, c := range served {
-			for b := range c.Backends() {
-				g.byBackend[b.Name()] = c
-			}
-		}
+	g.tables, g.reports = g.pipeline.Want().Tables(), newReports(g.pipeline)
+	g.indexClaims(g.pipeline.Objects())
+	g.indexDoors()
+	return g
+}
+
+// indexClaims notes whose backends and listeners those of objects are.
+func (g *gateways) indexClaims(of model.Objects) {
+	addBackends(g.byBackend, g.pipeline, of)
+	for key := range of {
 		for _, l := range g.pipeline.Listeners(key) {
 			g.byScope[l.Scope] = l
 		}
 	}
-	g.indexDoors()
-	return g
 }
 
 // asStored returns an object of a manifest as the API server would store it now.

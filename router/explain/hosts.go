@@ -10,21 +10,61 @@ import (
 // indexHosts notes under which host each route is to be found.
 func (s *Snapshot) indexHosts() {
 	for _, key := range s.source.keys() {
-		host := ""
-		if c, _ := s.pipeline.Claim(key); c != nil {
-			host = c.Host
-		} else if known, _ := s.pipeline.Known(key); known {
-			host = match.Host(s.pipeline.Status(key).Host)
-		} else {
-			host = match.Host(s.source.routes[key].Spec.Host)
+		s.hostsOf[key] = s.hostsNow(key)
+		for _, host := range s.hostsOf[key] {
+			s.byHost[host] = append(s.byHost[host], key)
 		}
-		s.byHost[host] = append(s.byHost[host], key)
-		all, _ := s.pipeline.Claims(key)
-		for _, c := range all {
-			if c.Alias {
-				s.byHost[c.Host] = append(s.byHost[c.Host], key)
-			}
+	}
+}
+
+// hostsNow are the hosts under which a route is to be found: its own first, and its aliases.
+func (s *Snapshot) hostsNow(key model.Object) []string {
+	r := s.source.routes[key]
+	if r == nil {
+		return nil
+	}
+	host := ""
+	if c, _ := s.pipeline.Claim(key); c != nil {
+		host = c.Host
+	} else if known, _ := s.pipeline.Known(key); known {
+		host = match.Host(s.pipeline.Status(key).Host)
+	} else {
+		host = match.Host(r.Spec.Host)
+	}
+	hosts := []string{host}
+	all, _ := s.pipeline.Claims(key)
+	for _, c := range all {
+		if c.Alias {
+			hosts = append(hosts, c.Host)
 		}
+	}
+	return hosts
+}
+
+// indexAgain notes the hosts of a route that may have others now, and adds those that it had or
+// has to a set.
+func (s *Snapshot) indexAgain(key model.Object, hosts map[string]struct{}) {
+	before, now := s.hostsOf[key], s.hostsNow(key)
+	for _, h := range slices.Concat(before, now) {
+		hosts[h] = struct{}{}
+	}
+	if slices.Equal(before, now) {
+		return
+	}
+	for _, h := range before {
+		if at, found := slices.BinarySearchFunc(s.byHost[h], key, compareKeys); found {
+			s.byHost[h] = slices.Delete(s.byHost[h], at, at+1)
+		}
+		if len(s.byHost[h]) == 0 {
+			delete(s.byHost, h)
+		}
+	}
+	for _, h := range now {
+		at, _ := slices.BinarySearchFunc(s.byHost[h], key, compareKeys)
+		s.byHost[h] = slices.Insert(s.byHost[h], at, key)
+	}
+	if s.hostsOf[key] = now; now == nil {
+		delete(s.hostsOf, key)
 	}
 }
 

@@ -35,14 +35,14 @@ type Lint struct {
 
 // Lint returns all findings, of one namespace if that is not empty.
 func (s *Snapshot) Lint(namespace string) *Lint {
-	l := &Lint{Schema: SchemaLint, Router: s.options.Router, Findings: []Finding{}, Notes: slices.Clone(s.notes)}
+	l := &Lint{Schema: SchemaLint, Router: s.options.Router, Findings: []Finding{}, Notes: s.Notes()}
 	here := func(ns string) bool { return (namespace == "" || ns == namespace) && s.lints(ns) }
 	for _, p := range s.objects.Problems {
 		f := s.finding(p.Finding)
 		f.File = p.File
 		l.Findings = append(l.Findings, f)
 	}
-	for _, f := range s.findings {
+	for _, f := range s.allFindings() {
 		if here(f.Object.Namespace) {
 			l.Findings = append(l.Findings, s.finding(f))
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
 	"github.com/fairlead/fairlead/router/convert"
-	"github.com/fairlead/fairlead/router/door"
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/policy"
 )
@@ -126,7 +125,7 @@ func (o *Objects) Add(object metav1.Object) {
 	case *corev1.Service:
 		o.Services[key] = v
 	case *discoveryv1.EndpointSlice:
-		service := model.Object{Kind: door.KindService, Namespace: v.Namespace, Name: v.Labels[discoveryv1.LabelServiceName]}
+		service := serviceOfSlice(v)
 		o.Slices[service] = append(slices.DeleteFunc(o.Slices[service], func(s *discoveryv1.EndpointSlice) bool { return s.Name == v.Name }), v)
 	case *corev1.Secret:
 		o.Secrets[key] = v

@@ -47,7 +47,7 @@ func (s *Snapshot) Render(version string) (*Rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rendered{Schema: SchemaRender, Router: s.options.Router, HAProxy: version, Files: map[string]string{}, Notes: slices.Clone(s.notes)}
+	r := &Rendered{Schema: SchemaRender, Router: s.options.Router, HAProxy: version, Files: map[string]string{}, Notes: s.Notes()}
 	writers := map[string]func(io.Writer) error{
 		l.CrtList():    func(out io.Writer) error { return render.CrtList(out, want, l) },
 		l.ClientList(): func(out io.Writer) error { return render.ClientList(out, want, l) },

@@ -72,27 +72,6 @@ func RowStates() []RowState {
 // version (router/pipeline).
 const lastGoodEffect = "the last good version keeps serving"
 
-// Rows lists all Routes and all routes of the Gateway API, those of other routers included,
-// by namespace and name.
-func (s *Snapshot) Rows() []Row {
-	keys := s.source.keys()
-	rows := make([]Row, 0, len(keys))
-	for _, key := range keys {
-		if !s.hides(key) {
-			rows = append(rows, s.row(key))
-		}
-	}
-	of := s.gatewayRouteRows()
-	if len(of) == 0 {
-		return rows
-	}
-	rows = append(rows, of...)
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Route.Namespace, b.Route.Namespace), cmp.Compare(a.Route.Name, b.Route.Name))
-	})
-	return rows
-}
-
 // RowsOf lists the Routes of a host in the order in which they are tried: those of the
 // host itself, of the wildcard that covers it and for any host, and then those that are
 // not served.

@@ -3,7 +3,6 @@ package explain
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/fairlead/fairlead/router/render"
@@ -32,8 +31,8 @@ type Setting struct{ Field, Value string }
 
 // Settings returns what the IngressController of the router says.
 func (s *Snapshot) Settings() *Settings {
-	out := &Settings{Router: s.options.Router, Domain: s.settings.Domain, Known: s.controller != nil, Notes: slices.Clone(s.notes)}
-	for _, f := range s.findings {
+	out := &Settings{Router: s.options.Router, Domain: s.settings.Domain, Known: s.controller != nil, Notes: s.Notes()}
+	for _, f := range s.allFindings() {
 		if f.Object.Kind == "IngressController" {
 			out.Findings = append(out.Findings, s.finding(f))
 		}

@@ -6,15 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	routev1 "github.com/openshift/api/route/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/router/certificate"
@@ -25,7 +19,6 @@ import (
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/pipeline"
 	"github.com/fairlead/fairlead/router/plan"
-	"github.com/fairlead/fairlead/router/policy"
 	"github.com/fairlead/fairlead/router/render"
 	"github.com/fairlead/fairlead/router/settings"
 )
@@ -43,7 +36,9 @@ type Options struct {
 
 // Snapshot is what one router serves from a set of objects.
 type Snapshot struct {
-	objects    *Objects
+	objects *Objects
+	// asked are the options as they were given, and options those with the router that is chosen.
+	asked      Options
 	options    Options
 	controller *operatorv1.IngressController
 	settings   door.Settings
@@ -56,15 +51,24 @@ type Snapshot struct {
 	// byHost finds the routes of a host, wildcard hosts under "*.domain", and
 	// refused routes where they would be.
 	byHost map[string][]model.Object
-	owners plan.Owners // by certOwners
+	// hostsOf has the hosts under which byHost has a route.
+	hostsOf map[model.Object][]string
+	owners  plan.Owners // by certOwners
 	// defaultCert is the router's own certificate, or nil if it is not known.
 	defaultCert *model.Certificate
 	findings    []api.Finding
 	// reports are what the router says about policies.
-	reports map[model.Object]policy.Report
+	reports *reports
 	notes   []string
-	// gateways has what is decided about the Gateway API, once that is asked for.
-	gateways func() *gateways
+	// ofIngresses are findings and notes about the Ingresses of each namespace.
+	ofIngresses map[string]said
+	// ofGateways is what is decided about the Gateway API, once that is asked for (gatewaysRead).
+	ofGateways   *gateways
+	gatewaysRead bool
+	list         rowList
+	later        later
+	// rivalsOf are the hosts by which other namespaces decide about those that a user sees.
+	rivalsOf rivals
 }
 
 // unknownCertificate stands for a default certificate that could not be read.
@@ -85,9 +89,15 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 		own.Files, own.order = maps.Clone(o.Files), maps.Clone(o.order)
 		o = &own
 	}
-	s := &Snapshot{objects: o, options: opts, byBackend: map[string]*model.Claim{}, byHost: map[string][]model.Object{}}
+	s := &Snapshot{objects: o, asked: opts}
+	return s, s.decideAll(opts)
+}
+
+// decideAll decides everything from the beginning.
+func (s *Snapshot) decideAll(opts Options) error {
+	s.start(opts)
 	if err := s.chooseController(); err != nil {
-		return nil, err
+		return err
 	}
 	s.refusal()
 	wide, findings := settings.From(s.controller, settings.Flags{
@@ -106,32 +116,45 @@ func NewSnapshot(o *Objects, opts Options) (*Snapshot, error) {
 		}
 	}
 	if err := s.readObjects(nil); err != nil {
-		return nil, err
+		return err
 	}
 	s.defaultCertificate()
 	cert := cmp.Or(s.defaultCert, &model.Certificate{ID: unknownCertificate})
 	s.pipeline = pipeline.New(doors.All(), s.source, s.settings, cert)
+	s.pipeline.Forget()
 	s.pipeline.SetTime(s.options.Now)
 	s.pipeline.Update(door.Changes{All: true})
-	s.reports = reportsOf(s.pipeline)
-	for key := range s.pipeline.Objects() {
-		_, served := s.pipeline.Claims(key)
-		for _, c := range served {
-			for b := range c.Backends() {
-				s.byBackend[b.Name()] = c
-			}
-		}
-	}
+	s.reports = newReports(s.pipeline)
+	addBackends(s.byBackend, s.pipeline, s.pipeline.Objects())
 	s.indexHosts()
 	s.tables = s.pipeline.Want().Tables()
-	s.gateways = sync.OnceValue(s.readGateways)
 	s.join()
-	for _, g := range o.Gaps {
+	for _, g := range s.objects.Gaps {
 		if g.Kind != "Secret" && !OfGatewayAPI(g.Kind) {
 			s.note("%s", g)
 		}
 	}
-	return s, nil
+	return nil
+}
+
+// start makes a snapshot one that has decided nothing.
+func (s *Snapshot) start(opts Options) {
+	s.options, s.byBackend, s.byHost, s.hostsOf = opts, map[string]*model.Claim{}, map[string][]model.Object{}, map[model.Object][]string{}
+	s.controller, s.source, s.pipeline, s.tables, s.owners, s.defaultCert = nil, nil, nil, nil, nil, nil
+	s.findings, s.notes, s.ofIngresses, s.reports = nil, nil, nil, nil
+	s.ofGateways, s.gatewaysRead, s.list = nil, false, rowList{}
+}
+
+// addBackends notes whose the backends of objects are.
+func addBackends(to map[string]*model.Claim, p *pipeline.Pipeline, of model.Objects) {
+	for key := range of {
+		_, served := p.Claims(key)
+		for _, c := range served {
+			for b := range c.Backends() {
+				to[b.Name()] = c
+			}
+		}
+	}
 }
 
 // readObjects makes the source of the objects: Ingresses become routes, and the
@@ -266,117 +289,30 @@ func (s *Snapshot) defaultCertificate() {
 	s.defaultCert = cert
 }
 
-// source gives the pipeline the routes that the router's selectors match.
-type source struct {
-	*Objects
-	snapshot *Snapshot
-	routes   map[model.Object]*routev1.Route
-	selected map[model.Object]bool
-	// unselected says why this router does not serve a route.
-	unselected map[model.Object]string
-	// ingress names the Ingress that a route was made of.
-	ingress map[model.Object]string
-	// unreadable routes name a Secret that the user may not read.
-	unreadable map[model.Object]string
-	// policies and grants are those of each namespace, and policies of the cluster under "".
-	policies map[string]*policy.Set
-	grants   map[string][]*gatewayv1.ReferenceGrant
-}
-
-func newSource(s *Snapshot) *source {
-	return &source{
-		Objects: s.objects, snapshot: s, routes: map[model.Object]*routev1.Route{}, selected: map[model.Object]bool{},
-		unselected: map[model.Object]string{}, ingress: map[model.Object]string{}, unreadable: map[model.Object]string{},
-	}
-}
-
-// add takes a route in as the API server would store it. What is not changed is shared with
-// the one that was given: of 10,000 routes, copies are several megabytes for each snapshot.
-func (s *source) add(key model.Object, given *routev1.Route) {
-	r := given
-	if r.UID == "" || s.Offline || r.CreationTimestamp.IsZero() {
-		own := *given
-		r = &own
-	}
-	if r.UID == "" { // the pipeline knows an object by it
-		r.UID = types.UID(fmt.Sprintf("manifest-%08d-%s", s.order[refOf(r)], r.Name))
-	}
-	if s.Offline || r.CreationTimestamp.IsZero() {
-		s.complete(r)
-	}
-	// The router may read Secrets that the user may not: without them, the
-	// rest of the route is explained.
-	if t := r.Spec.TLS; t != nil && t.ExternalCertificate != nil {
-		secret := model.Object{Kind: door.KindSecret, Namespace: r.Namespace, Name: t.ExternalCertificate.Name}
-		if why := s.secretGap(secret); why != "" {
-			s.unreadable[key] = fmt.Sprintf("Secret %s %s", secret, why)
-			own, without := *r, *t
-			without.ExternalCertificate = nil
-			own.Spec.TLS, r = &without, &own
-		}
-	}
-	s.routes[key] = r
-	if name := ingress.Owner(r); name != "" {
-		s.ingress[key] = name
-	}
-}
-
-// complete adds to a manifest what the API server adds. Manifests without age
-// are younger than those with one, and among them the order counts.
-func (s *source) complete(r *routev1.Route) {
-	if r.CreationTimestamp.IsZero() {
-		r.CreationTimestamp = metav1.NewTime(s.snapshot.options.Now)
-	}
-	domain := s.snapshot.settings.Domain
-	if r.Spec.Host == "" && r.Spec.Subdomain == "" && r.Spec.WildcardPolicy != routev1.WildcardPolicySubdomain && domain != "" {
-		r.Spec.Host = strings.ReplaceAll(r.Name, ".", "-") + "-" + r.Namespace + "." + domain
-	}
-}
-
-// selectRoutes applies the router's selectors.
-func (s *source) selectRoutes(ic *operatorv1.IngressController) error {
-	routes, namespaces := labels.Everything(), labels.Everything()
-	var err error
-	if ic != nil && ic.Spec.RouteSelector != nil {
-		if routes, err = metav1.LabelSelectorAsSelector(ic.Spec.RouteSelector); err != nil {
-			return fmt.Errorf("IngressController %s: spec.routeSelector: %w", ic.Name, err)
-		}
-	}
-	if ic != nil && ic.Spec.NamespaceSelector != nil {
-		if namespaces, err = metav1.LabelSelectorAsSelector(ic.Spec.NamespaceSelector); err != nil {
-			return fmt.Errorf("IngressController %s: spec.namespaceSelector: %w", ic.Name, err)
-		}
-	}
-	for key, r := range s.routes {
-		ns := s.Namespaces[key.Namespace]
-		only := r.Annotations[api.AnnotationIngressController]
-		switch {
-		case only != "" && only != s.snapshot.options.Router:
-			s.unselected[key] = fmt.Sprintf("only router %s may serve it", only)
-		case !routes.Matches(labels.Set(r.Labels)):
-			s.unselected[key] = fmt.Sprintf("router %s takes only routes with labels %s", s.snapshot.options.Router, routes)
-		case namespaces.Empty():
-			s.selected[key] = true
-		case ns == nil:
-			s.snapshot.note("labels of namespace %s are not known; its routes are taken as selected by router %s", key.Namespace, s.snapshot.options.Router)
-			s.selected[key] = true
-		case !namespaces.Matches(labels.Set(ns.Labels)):
-			s.unselected[key] = fmt.Sprintf("router %s takes only routes of namespaces with labels %s", s.snapshot.options.Router, namespaces)
-		default:
-			s.selected[key] = true
-		}
-	}
-	return nil
-}
-
-// keys returns all routes, those that are not selected included, in order.
-func (s *source) keys() []model.Object {
-	return slices.SortedFunc(maps.Keys(s.routes), compareKeys)
-}
-
-func compareKeys(a, b model.Object) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-}
-
 // Notes say what the answers leave open.
-func (s *Snapshot) Notes() []string { return slices.Clone(s.notes) }
+func (s *Snapshot) Notes() []string {
+	notes := slices.Clone(s.notes)
+	for _, namespace := range slices.Sorted(maps.Keys(s.ofIngresses)) {
+		for _, n := range s.ofIngresses[namespace].notes {
+			if !slices.Contains(notes, n) {
+				notes = append(notes, n)
+			}
+		}
+	}
+	return notes
+}
+
+// said are findings and notes about something that may be said again.
+type said struct {
+	findings []api.Finding
+	notes    []string
+}
+
+// allFindings are those about the IngressController and about Ingresses.
+func (s *Snapshot) allFindings() []api.Finding {
+	all := slices.Clone(s.findings)
+	for _, namespace := range slices.Sorted(maps.Keys(s.ofIngresses)) {
+		all = append(all, s.ofIngresses[namespace].findings...)
+	}
+	return all
+}

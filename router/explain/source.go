@@ -174,30 +174,50 @@ func (s *source) endpointsKnown(service model.Object) bool {
 // convertIngresses makes the routes that Ingresses stand for. In a cluster the
 // operator has made them, and only its findings are repeated.
 func (s *Snapshot) convertIngresses() error {
-	around := s.surroundings()
-	for key, i := range s.objects.Ingresses {
-		class, known := s.class(i)
-		if !ingress.Managed(i, class, true) {
-			if class == nil && s.objects.Complete {
-				s.note("Ingress %s is not served: no file has its IngressClass %s; the class %s is there without a file", key, ingress.ClassOf(i), api.IngressClassName(s.options.Router))
-			}
-			continue
-		}
-		if name := ingress.ClassOf(i); !known && name != api.IngressClassName(s.options.Router) {
-			s.note("IngressClass %s is not known; it is taken as Fairlead's", name)
-		}
-		in := around[key.Namespace].input(i)
-		in.Class = class
-		out := ingress.Convert(in)
-		s.findings = append(s.findings, s.withoutUnknown(i, out.Findings)...)
-		if !s.objects.converts(key.Namespace) {
-			continue
-		}
-		if err := s.addConverted(i, out.Routes); err != nil {
+	s.ofIngresses = map[string]said{}
+	for namespace, around := range s.surroundings(func(string) bool { return true }) {
+		if err := s.convertNamespace(namespace, around); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// convertNamespace does so for the Ingresses of a namespace.
+func (s *Snapshot) convertNamespace(namespace string, around *surroundings) error {
+	before := said{s.findings, s.notes}
+	s.findings, s.notes = nil, nil
+	defer func() {
+		s.ofIngresses[namespace] = said{s.findings, s.notes}
+		s.findings, s.notes = before.findings, before.notes
+	}()
+	for _, i := range around.ingresses {
+		if err := s.convertIngress(i, around); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Snapshot) convertIngress(i *networkingv1.Ingress, around *surroundings) error {
+	class, known := s.class(i)
+	if !ingress.Managed(i, class, true) {
+		if class == nil && s.objects.Complete {
+			s.note("Ingress %s is not served: no file has its IngressClass %s; the class %s is there without a file", keyOf(i), ingress.ClassOf(i), api.IngressClassName(s.options.Router))
+		}
+		return nil
+	}
+	if name := ingress.ClassOf(i); !known && name != api.IngressClassName(s.options.Router) {
+		s.note("IngressClass %s is not known; it is taken as Fairlead's", name)
+	}
+	in := around.input(i)
+	in.Class = class
+	out := ingress.Convert(in)
+	s.findings = append(s.findings, s.withoutUnknown(i, out.Findings)...)
+	if !s.objects.converts(i.Namespace) {
+		return nil
+	}
+	return s.addConverted(i, out.Routes)
 }
 
 // addConverted takes in the routes that were made of an Ingress.

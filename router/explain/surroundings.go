@@ -13,8 +13,9 @@ import (
 
 // surroundings are what Ingresses of one namespace may depend on, found once for all of them.
 type surroundings struct {
-	services map[string]*corev1.Service
-	secrets  map[string]*corev1.Secret
+	ingresses []*networkingv1.Ingress // by name
+	services  map[string]*corev1.Service
+	secrets   map[string]*corev1.Secret
 	// routes are those that were made of an Ingress, by its name.
 	routes map[string]map[string]*routev1.Route
 	// at are the Ingresses of a host, canaries the canaries among them, and closing those that
@@ -22,10 +23,13 @@ type surroundings struct {
 	at, canaries, closing map[string][]*networkingv1.Ingress
 }
 
-// surroundings returns those of each namespace with an Ingress.
-func (s *Snapshot) surroundings() map[string]*surroundings {
+// surroundings returns those of each namespace with an Ingress that is asked for.
+func (s *Snapshot) surroundings(of func(namespace string) bool) map[string]*surroundings {
 	all := map[string]*surroundings{}
 	for key, i := range s.objects.Ingresses {
+		if !of(key.Namespace) {
+			continue
+		}
 		if all[key.Namespace] == nil {
 			all[key.Namespace] = newSurroundings()
 		}
@@ -71,6 +75,7 @@ func (n *surroundings) addRoute(owner string, r *routev1.Route) {
 }
 
 func (n *surroundings) sort() {
+	slices.SortFunc(n.ingresses, func(a, b *networkingv1.Ingress) int { return cmp.Compare(a.Name, b.Name) })
 	for _, lists := range []map[string][]*networkingv1.Ingress{n.at, n.canaries, n.closing} {
 		for _, list := range lists {
 			slices.SortFunc(list, func(a, b *networkingv1.Ingress) int { return cmp.Compare(a.Name, b.Name) })
@@ -79,6 +84,7 @@ func (n *surroundings) sort() {
 }
 
 func (n *surroundings) add(i *networkingv1.Ingress) {
+	n.ingresses = append(n.ingresses, i)
 	for _, host := range ingress.Hosts(i) {
 		n.at[host] = append(n.at[host], i)
 		if ingress.IsCanary(i) {

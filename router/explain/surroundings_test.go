@@ -40,7 +40,7 @@ func TestSurroundings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range s.findings {
+		for _, f := range s.allFindings() {
 			if f.Reason == api.ReasonForeignProtection {
 				names = append(names, f.Object.Name)
 			}

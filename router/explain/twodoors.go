@@ -21,6 +21,7 @@ const externalDNS = "external-dns.alpha.kubernetes.io/"
 // indexDoors notes, by name, the Gateways that serve a host at addresses of their own, each with
 // its oldest claim, and the oldest claim of those that do at the address of the router. A running router does none of this: it costs only those who ask.
 func (g *gateways) indexDoors() {
+	g.doors, g.atRouter = map[string]map[model.Object]*model.Claim{}, map[string]*model.Claim{}
 	for key := range g.served {
 		_, served := g.pipeline.Claims(key)
 		for _, c := range served {

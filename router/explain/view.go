@@ -1,8 +1,6 @@
 package explain
 
 import (
-	"slices"
-
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -55,10 +53,10 @@ func (v *View) IngressController() *operatorv1.IngressController { return v.snap
 func (v *View) Domain() string { return v.snapshot.settings.Domain }
 
 // Findings are those about Ingresses and the IngressController.
-func (v *View) Findings() []api.Finding { return slices.Clone(v.snapshot.findings) }
+func (v *View) Findings() []api.Finding { return v.snapshot.allFindings() }
 
 // Notes say in words what is not as a reader may expect.
-func (v *View) Notes() []string { return slices.Clone(v.snapshot.notes) }
+func (v *View) Notes() []string { return v.snapshot.Notes() }
 
 // Changed lists the Routes of which two views differ, those that begin or cease to be
 // selected included.

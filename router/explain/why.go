@@ -78,7 +78,7 @@ func (s *Snapshot) Why(kind, namespace, name string) (*Why, error) {
 	if s.hidesNamespace(namespace) {
 		return nil, fmt.Errorf("%s %s/%s is not there, or you have no right to list Routes of namespace %s", kind, namespace, name, namespace)
 	}
-	y := &Why{Schema: SchemaWhy, Router: s.options.Router, Notes: slices.Clone(s.notes)}
+	y := &Why{Schema: SchemaWhy, Router: s.options.Router, Notes: s.Notes()}
 	var err error
 	switch strings.ToLower(kind) {
 	case "route", "routes", "route.route.openshift.io":
@@ -285,7 +285,7 @@ func (s *Snapshot) whyIngress(y *Why, key model.Object) error {
 		}
 	}
 	ref := Ref(i)
-	for _, f := range s.findings {
+	for _, f := range s.allFindings() {
 		if f.Object == ref {
 			y.Findings = append(y.Findings, s.finding(f))
 			if remedy, ok := api.RemedyOf(f.Reason); ok {

@@ -54,23 +54,49 @@ type WhyGroup struct {
 	Conflict bool `json:"conflict,omitempty"`
 }
 
-// reportsOf computes what is to be said of each policy.
-func reportsOf(p *pipeline.Pipeline) map[model.Object]policy.Report {
-	reports := map[model.Object]policy.Report{}
-	for _, r := range p.PolicyReports(func() model.Objects { return nil }) {
-		reports[r.Key] = r
+// reports are what a router says of each policy. They look at all its objects, and so are made when
+// they are asked for.
+type reports struct {
+	pipeline *pipeline.Pipeline
+	of       map[model.Object]policy.Report
+	// due says that some may be others than those that were made.
+	due bool
+}
+
+func newReports(p *pipeline.Pipeline) *reports {
+	return &reports{pipeline: p, of: map[model.Object]policy.Report{}, due: true}
+}
+
+func (r *reports) get(key model.Object) policy.Report {
+	if r.due {
+		for _, made := range r.pipeline.PolicyReports(func() model.Objects { return nil }) {
+			r.of[made.Key] = made
+		}
+		r.due = false
 	}
-	return reports
+	return r.of[key]
+}
+
+// changed says that a policy, or something that it is for, is another one or gone.
+func (r *reports) changed(policies model.Objects) {
+	r.due = true
+	for key := range policies {
+		delete(r.of, key)
+	}
 }
 
 // report is what is to be said of a policy, for Routes and for objects of the Gateway API.
 func (s *Snapshot) report(key model.Object) policy.Report {
-	routes := s.reports[key]
+	routes := s.reports.get(key)
 	g := s.apart()
-	if g == nil || g.reports[key].Targets == 0 {
+	if g == nil {
 		return s.withStatus(key, routes)
 	}
-	return s.withStatus(key, routes.With(g.reports[key]))
+	of := g.reports.get(key)
+	if of.Targets == 0 {
+		return s.withStatus(key, routes)
+	}
+	return s.withStatus(key, routes.With(of))
 }
 
 // policyKey returns the key of a policy by one of the names of its kind.

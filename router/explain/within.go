@@ -34,12 +34,14 @@ const (
 // not there.
 func (s *Snapshot) Within(seen func(namespace string) bool) (*Snapshot, error) {
 	o := s.objects.within(seen)
-	s.standInRoutes(o)
+	hosts := s.rivals(o.seen)
+	s.standInRoutes(o, hosts.all)
 	s.standInGateways(o)
 	within, err := NewSnapshot(o, s.options)
 	if err != nil {
 		return nil, err
 	}
+	within.rivalsOf = hosts
 	within.note("of namespaces whose Routes you may not list, nothing is shown: claims of the same hosts count, without names; their Services are taken as there")
 	return within, nil
 }
@@ -106,10 +108,13 @@ func (s *Snapshot) hidesAt(host string) bool {
 }
 
 // Namespaces are those that have anything that a page shows, in order: whether a user may see
-// them is to be asked.
+// them is to be asked. The list is not to be changed.
 func (s *Snapshot) Namespaces() []string {
+	if s.list.namespaces != nil {
+		return s.list.namespaces
+	}
 	all := map[string]struct{}{}
-	for _, key := range s.source.keys() {
+	for key := range s.source.routes {
 		all[key.Namespace] = struct{}{}
 	}
 	for key := range s.objects.Ingresses {
@@ -127,11 +132,25 @@ func (s *Snapshot) Namespaces() []string {
 		}
 	}
 	delete(all, "")
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), s.hidesNamespace)
+	s.list.namespaces = slices.DeleteFunc(slices.Sorted(maps.Keys(all)), s.hidesNamespace)
+	return s.list.namespaces
 }
 
-// rivals are the hosts whose claims decide about what the routes of seen namespaces get.
-func (s *Snapshot) rivals(seen func(string) bool) map[string]struct{} {
+// rivals are hosts whose claims decide about what the routes of seen namespaces get.
+type rivals struct {
+	// own are the hosts of these routes, and all those and what covers them or what they cover.
+	own, all map[string]struct{}
+}
+
+// has reports whether a claim for a host may be one that decides.
+func (r rivals) has(host string) bool {
+	_, rival := r.all[host]
+	_, covered := r.own[match.Wildcard(host)]
+	return rival || covered
+}
+
+// rivals are those of the routes of seen namespaces.
+func (s *Snapshot) rivals(seen func(string) bool) rivals {
 	own := map[string]struct{}{}
 	for host, keys := range s.byHost {
 		if slices.ContainsFunc(keys, func(k model.Object) bool { return seen(k.Namespace) }) {
@@ -147,12 +166,11 @@ func (s *Snapshot) rivals(seen func(string) bool) map[string]struct{} {
 			hosts[host] = struct{}{}
 		}
 	}
-	return hosts
+	return rivals{own, hosts}
 }
 
 // standInRoutes adds what other namespaces claim of the hosts of routes that are seen.
-func (s *Snapshot) standInRoutes(o *Objects) {
-	hosts := s.rivals(o.seen)
+func (s *Snapshot) standInRoutes(o *Objects, hosts map[string]struct{}) {
 	rivals := model.Objects{}
 	for host := range hosts {
 		for _, key := range s.byHost[host] {

@@ -53,6 +53,10 @@ type refusal struct {
 	version string
 }
 
+// Forget has no former version of an object served in place of one that cannot be: what is wanted
+// is a matter of the objects as they are now, as for a router that has just started.
+func (p *Pipeline) Forget() { p.forgetful = true }
+
 // past returns the claims that the object has made so far.
 func (r *tracked) past() []*model.Claim {
 	if r.result != nil && len(r.result.Claims) > 0 {
@@ -80,6 +84,9 @@ func (r *tracked) kept() bool {
 // ingestOrKeep ingests an object. If it cannot be served as it is now, its
 // last good version is ingested instead, under the finding about the new one.
 func (p *Pipeline) ingestOrKeep(r *tracked, key model.Object, object door.Version) *door.Result {
+	if p.forgetful {
+		r.good, r.accepted = nil, accepted{}
+	}
 	res := p.read(r, key, object)
 	r.barred = false
 	switch {

@@ -75,6 +75,9 @@ func (p *Pipeline) ingestVersion(r *tracked, key model.Object, v door.Version) *
 	if r.result != nil {
 		past.Listeners = r.result.Listeners
 	}
+	if p.forgetful {
+		past.Claims, past.Listeners = nil, nil
+	}
 	res := r.door.Ingest(v, p.src, p.settings, past)
 	// What grew one by one has room for twice as many, of each object for as long as it lives.
 	res.Depends = append(make([]model.Object, 0, len(res.Depends)), res.Depends...)

@@ -72,6 +72,8 @@ type Pipeline struct {
 	policyStates map[model.Object]map[policy.Group]policy.State
 	// recounted is true if they may be others than PolicyCounts returned last.
 	recounted bool
+	// forgetful is set by Forget.
+	forgetful bool
 	// ingested are results of objects that are about to be taken in.
 	ingested map[model.Object]ingested
 }

@@ -30,27 +30,44 @@ func TestWatcher(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { w.Run(ctx); close(ended) }()
 	t.Cleanup(func() { stop(); <-ended })
-	objects := func() *explain.Objects {
+	there := map[string]bool{} // the objects of the Gateway API
+	readings := 0
+	read := func() (changed bool) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		o, err := w.Objects(ctx)
+		all, changes, err := w.Read(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return o
+		if all != nil {
+			readings++
+			clear(there)
+			for key := range all.Gateways {
+				there[key.Name] = true
+			}
+		}
+		for _, c := range changes {
+			switch o := c.Now; {
+			case o == nil:
+				delete(there, c.Before.GetName())
+			case explain.OfGatewayAPI(explain.Ref(o).Kind):
+				there[o.GetName()] = true
+			}
+		}
+		return all != nil || len(changes) > 0
 	}
 	gateways := func(want int) {
 		t.Helper()
 		wait.Poll{Limit: time.Minute, Every: 50 * time.Millisecond}.For(t, fmt.Sprintf("%d objects of the Gateway API", want), func() error {
-			if got := len(objects().Gateways); got != want {
-				return fmt.Errorf("there are %d", got)
+			if read(); len(there) != want {
+				return fmt.Errorf("there are %v", there)
 			}
 			return nil
 		})
 	}
-	if got := len(objects().Gateways); got != 0 {
-		t.Errorf("%d objects of kinds that are not there", got)
+	if read(); len(there) != 0 {
+		t.Errorf("objects of kinds that are not there: %v", there)
 	}
 	kubectl := func(args ...string) {
 		t.Helper()
@@ -68,21 +85,21 @@ spec: {controllerName: example.com/none}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
-metadata: {name: watched, namespace: default}
+metadata: {name: gw, namespace: default}
 spec: {gatewayClassName: watched, listeners: [{name: http, port: 80, protocol: HTTP}]}
 `); err != nil {
 		t.Fatal(err)
 	}
 	gateways(2)
-	settled := objects()
+	of := readings
 	time.Sleep(200 * time.Millisecond)
-	if now := objects(); now != settled {
-		t.Error("nothing has changed, and the objects are others")
+	if read() {
+		t.Error("nothing has changed, and there are changes")
 	}
-	kubectl("delete", "gateway/watched", "-n", "default")
+	kubectl("delete", "gateway/gw", "-n", "default")
 	gateways(1)
-	if len(settled.Gateways) != 2 {
-		t.Error("objects that were given have changed")
+	if readings != of {
+		t.Error("all was read again after a change of one object")
 	}
 	kubectl("delete", "gatewayclass/watched")
 	gateways(0)

@@ -26,6 +26,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead/fairlead/router/explain"
 )
 
 // slowest is the longest pause between attempts of a watch.
@@ -55,6 +57,10 @@ type mirror struct {
 	mu      sync.RWMutex
 	objects map[key]metav1.Object
 	is      answer
+	// taken are the objects of the last reading that have changed since, nil for those that it
+	// did not have, and afresh says that all are to be read again.
+	taken  map[key]metav1.Object
+	afresh bool
 	// failed is the last refusal and since when there was nothing else; nil for none.
 	failed error
 	since  time.Time
@@ -68,7 +74,7 @@ var (
 )
 
 func newMirror(k kind, changes *atomic.Int64) *mirror {
-	return &mirror{kind: k, changes: changes, answered: make(chan struct{}), objects: map[key]metav1.Object{}}
+	return &mirror{kind: k, changes: changes, answered: make(chan struct{}), objects: map[key]metav1.Object{}, taken: map[key]metav1.Object{}}
 }
 
 // run lists and watches until the context ends.
@@ -124,6 +130,7 @@ func (m *mirror) observe(ctx context.Context, err error) {
 	}
 	if m.is != before { // what was there may be gone, or not be looked at any more
 		clear(m.objects)
+		m.afresh = true
 		m.changes.Add(1)
 	}
 	m.once.Do(func() { close(m.answered) })
@@ -155,14 +162,48 @@ func (m *mirror) state() answer {
 	return m.is
 }
 
-// each calls a function for all objects, by namespace and name.
-func (m *mirror) each(do func(metav1.Object)) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+// all returns all objects, by namespace and name. They are those of the last reading then.
+func (m *mirror) all() (objects []metav1.Object, is answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, k := range slices.SortedFunc(maps.Keys(m.objects), func(a, b key) int {
 		return cmp.Or(strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
 	}) {
-		do(m.objects[k])
+		objects = append(objects, m.objects[k])
+	}
+	m.taken, m.afresh = map[key]metav1.Object{}, false
+	return objects, m.is
+}
+
+// changed returns what has changed since the last reading, and whether all is to be read again.
+func (m *mirror) changed() (changes []explain.ObjectChange, afresh bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, before := range m.taken {
+		changes = append(changes, explain.ObjectChange{Before: before, Now: m.objects[k]})
+	}
+	clear(m.taken)
+	return changes, m.afresh
+}
+
+// note notes that an object is about to change. The caller holds mu.
+func (m *mirror) note(k key, now metav1.Object) {
+	m.changes.Add(1)
+	was, noted := m.taken[k]
+	switch {
+	case !noted:
+		m.taken[k] = m.objects[k]
+	case was == nil && now == nil:
+		delete(m.taken, k) // it came and went
+	}
+}
+
+// each calls a function for all objects.
+func (m *mirror) each(do func(metav1.Object)) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, o := range m.objects {
+		do(o)
 	}
 }
 
@@ -178,8 +219,8 @@ func (m *mirror) Update(obj any) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if before := m.objects[k]; before == nil || !sameVersion(before, o) {
+		m.note(k, o)
 		m.objects[k] = o
-		m.changes.Add(1)
 	}
 	return nil
 }
@@ -192,8 +233,10 @@ func (m *mirror) Delete(obj any) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.objects, k)
-	m.changes.Add(1)
+	if m.objects[k] != nil {
+		m.note(k, nil)
+		delete(m.objects, k)
+	}
 	return nil
 }
 
@@ -209,18 +252,23 @@ func (m *mirror) Replace(all []any, _ string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	changed := m.is != there || len(next) != len(m.objects)
+	if m.is != there {
+		m.afresh = true
+		m.changes.Add(1)
+	}
 	for k, o := range next {
 		if before := m.objects[k]; before != nil && sameVersion(before, o) {
 			next[k] = before
 		} else {
-			changed = true
+			m.note(k, o)
+		}
+	}
+	for k := range m.objects {
+		if next[k] == nil {
+			m.note(k, nil)
 		}
 	}
 	m.objects, m.is, m.failed = next, there, nil
-	if changed {
-		m.changes.Add(1)
-	}
 	m.once.Do(func() { close(m.answered) })
 	return nil
 }
