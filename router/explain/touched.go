@@ -18,8 +18,8 @@ type Touched struct {
 	// Decided counts the objects that were decided again.
 	Decided int
 
-	// all says that it may be anything.
-	all bool
+	// all says that it may be anything, and names that there may be other namespaces.
+	all, names bool
 	// namespaces are those of objects that have changed, and hosts those of routes that were
 	// decided again, as they were and as they are.
 	namespaces, hosts map[string]struct{}
@@ -35,6 +35,7 @@ func (t *Touched) note(c ObjectChange) {
 	o := c.object()
 	key := keyOf(o)
 	t.namespaces[key.Namespace] = struct{}{}
+	t.names = t.names || c.Before == nil || c.Now == nil || key.Kind == door.KindService
 	t.all = t.all || key.Namespace == "" || OfGatewayAPI(string(key.Kind)) && !slices.Contains(gateway.RouteKinds(), key.Kind)
 }
 
@@ -168,7 +169,9 @@ func (g *gateways) takeOver(scope *plan.Scope, touched model.Objects) {
 // others at their hosts, and of those that meet Gateways at theirs.
 func (s *Snapshot) markRows(touched model.Objects, of ofGateway, t *Touched) {
 	l := &s.list
-	l.namespaces = nil
+	if t.names {
+		l.namespaces = nil
+	}
 	if l.stale == nil {
 		l.stale = model.Objects{}
 	}

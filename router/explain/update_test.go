@@ -252,6 +252,31 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// TestUpdateForgets: of a Route that cannot be served any more, a console says so, as it would if it
+// had begun after that. That the router serves a former version is the router's word.
+func TestUpdateForgets(t *testing.T) {
+	t.Parallel()
+	o := manyObjects(1)
+	s, err := NewSnapshot(o, Options{Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := s.objects.Routes[model.Object{Kind: "Route", Namespace: "team-0", Name: "shop-0"}]
+	is := was.DeepCopy()
+	is.Spec.TLS = &routev1.TLSConfig{Termination: "edge", Certificate: "no certificate", Key: "no key"}
+	is.ResourceVersion = "2"
+	if state := s.Rows()[0].State; state != RowServed {
+		t.Fatal(state)
+	}
+	s.Later([]ObjectChange{{Before: was, Now: is}}, time.Time{})
+	if _, err := s.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	if state := s.Rows()[0].State; state != RowRefused {
+		t.Errorf("it is %s", state)
+	}
+}
+
 // TestUpdateIsSmall: after a change of one Route of 10,000, one is decided again, and what that
 // allocates does not depend on how many there are, but for lists of pointers.
 func TestUpdateIsSmall(t *testing.T) {
