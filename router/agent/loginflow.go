@@ -232,7 +232,14 @@ func (v *visit) finish(ctx context.Context, a *attempt, code string, end Header)
 	case err != nil:
 		return v.wrong(badRequest, "ID token: "+short(err.Error()), end)
 	}
-	s := &userSession{Start: v.e.now().Unix(), ID: random(), Refresh: t.Refresh}
+	claims, asked, err := v.userInfo(ctx, t, claims)
+	switch {
+	case errors.Is(err, errOtherUser):
+		return v.wrong(badRequest, err.Error(), end)
+	case err != nil: // without them, rules and pods would take the user for one without these claims
+		return refuse(unavailable, groupOIDC, "IssuerUnreachable")
+	}
+	s := &userSession{Start: v.e.now().Unix(), ID: random(), Asked: asked, Refresh: t.Refresh}
 	if !v.Refresh {
 		s.Refresh = ""
 	}

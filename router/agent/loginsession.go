@@ -45,8 +45,10 @@ type userSession struct {
 	Fresh int64 `json:"f,omitempty"`
 	Life  int64 `json:"l,omitempty"`
 	// Claims is the JSON of those that are kept.
-	Claims  json.RawMessage `json:"c"`
-	Refresh string          `json:"r,omitempty"`
+	Claims json.RawMessage `json:"c"`
+	// Asked are the names of claims that the userinfo endpoint was asked for.
+	Asked   []string `json:"u,omitempty"`
+	Refresh string   `json:"r,omitempty"`
 	// Access and IDToken are kept if the pod gets them; the ID token also for a logout, as
 	// far as there is room.
 	Access  string `json:"a,omitempty"`
@@ -241,10 +243,16 @@ func (v *visit) refresh(ctx context.Context, s *userSession) renewal {
 		if err != nil || len(again) != 1 || len(subject) != 1 || again[0] != subject[0] {
 			return renewal{rejected: true}
 		}
+		if claims, renewed.Asked, err = v.userInfo(ctx, t, claims); err != nil {
+			return renewal{rejected: errors.Is(err, errOtherUser)}
+		}
 		if renewed.take(v, t, claims, until) != nil {
 			return renewal{}
 		}
 		return renewal{session: &renewed}
+	}
+	if err := renewed.learn(ctx, v, t); err != nil {
+		return renewal{rejected: errors.Is(err, errOtherUser)}
 	}
 	renewed.tokens(v, t, time.Time{})
 	return renewal{session: &renewed}

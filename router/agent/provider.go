@@ -21,7 +21,9 @@ type provider struct {
 	byBody bool
 	// says is set if the provider names itself in what browsers bring back (RFC 9207).
 	says bool
-	keys *jwt.Keys
+	// userInfo is where the provider says more about users; empty if it has no such endpoint.
+	userInfo string
+	keys     *jwt.Keys
 }
 
 // metadata is what is read of a discovery document.
@@ -32,6 +34,7 @@ type metadata struct {
 	JWKS          string   `json:"jwks_uri"`
 	EndSession    string   `json:"end_session_endpoint"`
 	Revocation    string   `json:"revocation_endpoint"`
+	UserInfo      string   `json:"userinfo_endpoint"`
 	Methods       []string `json:"token_endpoint_auth_methods_supported"`
 	SaysIssuer    bool     `json:"authorization_response_iss_parameter_supported"`
 }
@@ -102,6 +105,7 @@ func (p *provider) discover(issuer string, text []byte) error {
 		{&p.endpoints.JWKS, found.JWKS, false},
 		{&p.endpoints.EndSession, found.EndSession, true},
 		{&p.endpoints.Revocation, found.Revocation, true},
+		{&p.userInfo, m.UserInfo, true},
 	} {
 		switch {
 		case *e.to != "" || e.from == "" && e.optional:

@@ -49,7 +49,9 @@ type Provider struct {
 	refreshes map[string]grant
 	// used are refresh tokens that were replaced, with their logins, and reused is how often one of
 	// them came again.
-	used   map[string]int
+	used map[string]int
+	// access is the newest access token.
+	access string
 	reused int
 	logins int
 	asked  map[string]int
@@ -71,6 +73,8 @@ type Options struct {
 	// browsers bring back.
 	Answer, Discovery func(map[string]any)
 	Back              func(url.Values)
+	// UserInfo changes what the userinfo endpoint says; nil has none.
+	UserInfo func(map[string]any)
 	// Fault answers in place of the provider if it returns true.
 	Fault func(http.ResponseWriter, *http.Request) bool
 	// ByBody takes the client's password in the body only; Public demands none.
@@ -178,6 +182,8 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.authorize(w, r)
 	case "/token":
 		p.token(w, r)
+	case "/userinfo":
+		p.userInfo(w, r)
 	case "/revoke":
 		delete(p.refreshes, r.PostFormValue("token"))
 	case "/logout":
@@ -202,6 +208,9 @@ func (p *Provider) discovery(w http.ResponseWriter) {
 		"issuer": p.Issuer, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
 		"end_session_endpoint": p.URL + "/logout", "revocation_endpoint": p.URL + "/revoke", "authorization_response_iss_parameter_supported": true,
 		"token_endpoint_auth_methods_supported": []string{method},
+	}
+	if p.UserInfo != nil {
+		d["userinfo_endpoint"] = p.URL + "/userinfo"
 	}
 	if p.Discovery != nil {
 		p.Discovery(d)
@@ -307,6 +316,7 @@ func (p *Provider) refresh(token string) (g grant, known bool) {
 
 func (p *Provider) grant(w http.ResponseWriter, g grant) {
 	access := token()
+	p.access = access
 	sum := sha256.Sum256([]byte(access))
 	now := p.Now()
 	claims := map[string]any{
@@ -329,6 +339,17 @@ func (p *Provider) grant(w http.ResponseWriter, g grant) {
 		p.Answer(answer)
 	}
 	reply(w, http.StatusOK, answer)
+}
+
+// userInfo says who has the newest access token.
+func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
+	if p.UserInfo == nil || r.Header.Get("Authorization") != "Bearer "+p.access {
+		refused(w, http.StatusUnauthorized, "invalid_token")
+		return
+	}
+	claims := map[string]any{"sub": "alice"}
+	p.UserInfo(claims)
+	reply(w, http.StatusOK, claims)
 }
 
 func (p *Provider) sign(claims map[string]any) string {
