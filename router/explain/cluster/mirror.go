@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,7 +32,7 @@ import (
 )
 
 // slowest is the longest pause between attempts of a watch.
-const slowest = 30 * time.Second
+const slowest = 5 * time.Second
 
 // answer is what the API server says about a kind.
 type answer int
@@ -96,7 +97,10 @@ func (m *mirror) run(ctx context.Context, c client.WithWatch) {
 			if o.SendInitialEvents == nil || !apierrors.IsInvalid(err) { // from which the reflector goes on to a plain list
 				m.observe(ctx, err)
 			}
-			return w, err //nolint:wrapcheck // the reflector looks at it
+			if err != nil {
+				return nil, err //nolint:wrapcheck // the reflector looks at it
+			}
+			return &watched{w, m}, nil
 		},
 	}
 	reflector := cache.NewReflectorWithOptions(from, m.example, m, cache.ReflectorOptions{
@@ -104,6 +108,26 @@ func (m *mirror) run(ctx context.Context, c client.WithWatch) {
 	})
 	reflector.RunWithContext(klog.NewContext(ctx, quiet))
 }
+
+// watched is a watch that says when it ends.
+type watched struct {
+	watch.Interface
+	mirror *mirror
+}
+
+// Stop implements watch.Interface. Until the API server answers again, it is not known what has
+// changed, and a client may wait for an answer for a while before it fails.
+func (w *watched) Stop() {
+	w.Interface.Stop()
+	m := w.mirror
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failed == nil {
+		m.failed, m.since = errEnded, time.Now()
+	}
+}
+
+var errEnded = errors.New("the watch has ended, and the API server does not answer")
 
 // observe notes what the API server answered.
 func (m *mirror) observe(ctx context.Context, err error) {

@@ -68,7 +68,7 @@ func (w *Watcher) Run(ctx context.Context) {
 
 // failsFor is how long a watch may be without an answer until what it has is called old: a
 // watch that the API server ends is opened again within it.
-const failsFor = 10 * time.Second
+const failsFor = 5 * time.Second
 
 // Read returns what has changed since the last reading, none if nothing has, or at first all
 // objects, which the caller may change. It also returns all where a part of the cluster may be read
