@@ -32,6 +32,9 @@ const (
 	// maxEntries bounds the keys in one payload; 100 bytes each stay far
 	// below the payload limit.
 	maxEntries = 100
+	// maxAlone is the longest command, in bytes, that adds a single key without a payload,
+	// which takes longer ones.
+	maxAlone = 1 << 10
 )
 
 // line is what one connection to the runtime socket carries: commands, the
@@ -200,10 +203,17 @@ func (e *encoder) addEntries(steps []plan.Step) {
 		safe = append(safe, s)
 		body.WriteString(add.Key + " " + add.Value + "\n")
 	}
-	if len(safe) > 0 {
-		m := safe[0].(plan.EntryAdd).Map
-		e.payload(1, unit{steps: safe, last: true}, say("add map ?", e.layout.MapFile(m)), body.String())
+	if len(safe) == 0 {
+		return
 	}
+	first := safe[0].(plan.EntryAdd)
+	file := e.layout.MapFile(first.Map)
+	// One alone is a command that others follow on the same connection: a new path, and the old one away.
+	if c := say("add map ? ? ?", file, first.Key, first.Value); len(safe) == 1 && c.err == nil && len(c.text) <= maxAlone {
+		e.command(1, first, c)
+		return
+	}
+	e.payload(1, unit{steps: safe, last: true}, say("add map ?", file), body.String())
 }
 
 func (e *encoder) step(s plan.Step) {

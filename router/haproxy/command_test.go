@@ -47,7 +47,14 @@ func TestEncode(t *testing.T) {
 			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: `h/a;b\`}, Value: "b"},
 			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/c"}, Value: "b"},
 			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapSNI, Key: "h"}, Value: "b"},
-		}, "add map /d/maps/http.map <<%FL%\nh/a;b\\ b\nh/c b\n%FL%\n--\nadd map /d/maps/sni.map <<%FL%\nh b\n%FL%\n--\n"},
+		}, "add map /d/maps/http.map <<%FL%\nh/a;b\\ b\nh/c b\n%FL%\n--\nadd map /d/maps/sni.map h b\n--\n"},
+		{"a new path, and the old one away, in one line", []plan.Step{
+			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/new/"}, Value: "b; c <<"},
+			plan.EntryDel{Entry: plan.Entry{Map: plan.MapHTTP, Key: "h/old/"}},
+		}, `add map /d/maps/http.map h/new/ b\;\ c\ \<\<|del map /d/maps/http.map h/old/` + "\n--\n"},
+		{"a long key in a payload", []plan.Step{
+			plan.EntryAdd{Entry: plan.Entry{Map: plan.MapHTTP, Key: strings.Repeat("k", maxAlone)}, Value: "b"},
+		}, "add map /d/maps/http.map <<%FL%\n" + strings.Repeat("k", maxAlone) + " b\n%FL%\n--\n"},
 		{"what separates commands is escaped", []plan.Step{
 			plan.EntrySet{Entry: plan.Entry{Map: plan.MapHTTP, Key: `h/a;b\c`}, Value: "v w"},
 		}, `set map /d/maps/http.map h/a\;b\\c v\ w` + "\n--\n"},

@@ -23,10 +23,10 @@ const (
 	mostGC   = 0.08
 	// leastGarbage is how much garbage is kept at least, in bytes: with a share of
 	// a small heap alone, one change of a large route is several collections.
-	leastGarbage, mostGarbage = 6 << 20, 16 << 20
+	leastGarbage, mostGarbage = 9 << 20, 16 << 20
 	// roomyHeap is what the heap may grow to for the sake of more garbage: beyond it there is as little as may be, so that
 	// a router of 10,000 routes has the 120 MB resident that are promised, also while many of them change.
-	roomyHeap = 64 << 20
+	roomyHeap = 72 << 20
 	// heapLooks is how often the share is made to fit the heap.
 	heapLooks = 10 * time.Second
 )

@@ -23,7 +23,7 @@ func TestNext(t *testing.T) {
 	for _, heap := range []struct {
 		live        uint64
 		least, most int
-	}{{20 << 20, 30, 80}, {40 << 20, 15, 40}, {56 << 20, 12, 14}, {64 << 20, 12, 12}, {200 << 20, 12, 12}} {
+	}{{20 << 20, 45, 80}, {40 << 20, 22, 40}, {56 << 20, 16, 28}, {68 << 20, 13, 13}, {200 << 20, 12, 12}} {
 		if least, most := steady(heap.live); least != heap.least || most != heap.most {
 			t.Errorf("GOGC for %d MB is %d to %d, want %d to %d", heap.live>>20, least, most, heap.least, heap.most)
 		}
