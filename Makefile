@@ -73,8 +73,8 @@ docs-walk: tools images ## Take a stranger from README.md through all tasks of t
 	go test -count=1 -v -timeout 20m ./test/e2e/chart -run TestWalk -args -full
 
 .PHONY: conformance
-conformance: tools images ## Run the conformance suite of the Gateway API on a cluster (root); RUN=TEST runs one and keeps the cluster
-	go run ./test/conformance $(if $(RUN),-run '$(RUN)') $(if $(KEEP),-keep) $(if $(FEATURES),-features '$(FEATURES)')
+conformance: tools images ## Run the conformance suite of the Gateway API on a cluster (root); RUN=TEST runs one and keeps the cluster, SUITE=1.7 a newer suite
+	go run ./test/conformance $(if $(SUITE),-suite $(SUITE)) $(if $(RUN),-run '$(RUN)') $(if $(KEEP),-keep) $(if $(FEATURES),-features '$(FEATURES)')
 
 .PHONY: bench
 bench: tools images ## Measure throughput, latencies, starts and memory at 10,000 routes

@@ -43,8 +43,11 @@ func openBed(ctx context.Context, b *toolset.Builder, root string, o options, p 
 	bed := newBed(c, root, b.Dir(), o.keep)
 	b.Progress("install Fairlead and the CRDs of the Gateway API")
 	crds := []string{"-k", filepath.Join(root, "config/gateway")}
-	if o.channel == experimental {
+	if p.crds != "" {
 		crds = []string{"-k", p.crds}
+		if _, err := os.Stat(filepath.Join(p.crds, "kustomization.yaml")); err != nil {
+			crds[0] = "-f" // the standard channel has none of its own
+		}
 	}
 	if err := bed.prepare(ctx, crds); err != nil {
 		logs := c.SaveLogs()

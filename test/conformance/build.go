@@ -15,46 +15,77 @@ import (
 	"github.com/fairlead/fairlead/test/tools/toolset"
 )
 
-const suiteModule = "sigs.k8s.io/gateway-api/conformance"
+const (
+	suiteModule  = "sigs.k8s.io/gateway-api/conformance"
+	defaultSuite = "1.6"
+)
+
+// suite is a version of the suite that can be run.
+type suite struct {
+	// module is the folder of the Go module that pins it, below that of this command.
+	module string
+	// echo is the package of its echo server.
+	echo string
+	// toolchain is the version of Go that it needs where that is newer than the one of
+	// Fairlead, or empty.
+	toolchain string
+	// ownCRDs is true if it is for newer CRDs than Fairlead brings.
+	ownCRDs bool
+}
+
+// suites are those that can be run, by the versions of the Gateway API.
+var suites = map[string]suite{
+	defaultSuite: {module: "suite", echo: suiteModule + "/echo-basic"},
+	"1.7":        {module: "suite17", echo: "sigs.k8s.io/gateway-api-conformance-images/echo-basic", toolchain: "go1.27.3", ownCRDs: true},
+}
 
 // parts are what is built for a run.
 type parts struct {
 	version string // of the suite
 	suite   string // the test program
 	images  []string
-	crds    string // folder of the CRDs, of the channel that is not ours to install
+	crds    string // folder of the CRDs, if they are not those that Fairlead brings
 }
 
-// moduleOf returns the version of a module that another one names, and its folder. It fetches the module: go list has no folder for
+// compiler runs the go command in the folder of a module.
+type compiler struct{ dir, toolchain string }
+
+// moduleOf returns the version of a module that this one names, and its folder. It fetches the module: go list has no folder for
 // one that was never used.
-func moduleOf(ctx context.Context, in, module string) (version, folder string, err error) {
-	if _, err := goTool(ctx, in, "mod", "download", module); err != nil {
+func (c compiler) moduleOf(ctx context.Context, module string) (version, folder string, err error) {
+	if _, err := c.run(ctx, "mod", "download", module); err != nil {
 		return "", "", err
 	}
-	out, err := goTool(ctx, in, "list", "-m", "-f", "{{.Version}} {{.Dir}}", module)
+	out, err := c.run(ctx, "list", "-m", "-f", "{{.Version}} {{.Dir}}", module)
 	version, folder, _ = strings.Cut(strings.TrimSpace(out), " ")
 	return version, folder, err
 }
 
 // build compiles the suite and makes images of all names that its manifests use.
-func build(ctx context.Context, b *toolset.Builder, root string) (parts, error) {
-	module := filepath.Join(root, "test/conformance/suite")
-	version, source, err := moduleOf(ctx, module, suiteModule)
+func build(ctx context.Context, b *toolset.Builder, root string, o options) (parts, error) {
+	module := compiler{filepath.Join(root, "test/conformance", o.suite.module), o.suite.toolchain}
+	version, source, err := module.moduleOf(ctx, suiteModule)
 	if err != nil {
 		return parts{}, err
 	}
 	p := parts{version: version, suite: filepath.Join(b.Dir(), "bin", "gateway-conformance")}
-	_, api, err := moduleOf(ctx, root, "sigs.k8s.io/gateway-api")
-	if err != nil {
-		return parts{}, err
+	if o.channel == experimental || o.suite.ownCRDs {
+		of := compiler{dir: root}
+		if o.suite.ownCRDs {
+			of = module
+		}
+		_, api, err := of.moduleOf(ctx, "sigs.k8s.io/gateway-api")
+		if err != nil {
+			return parts{}, err
+		}
+		p.crds = filepath.Join(api, "config/crd", o.channel)
 	}
-	p.crds = filepath.Join(api, "config/crd/experimental")
 	b.Progress("suite %s: compile (three minutes the first time)", version)
-	if _, err := goTool(ctx, module, "test", "-c", "-trimpath", "-o", p.suite, "."); err != nil {
+	if _, err := module.run(ctx, "test", "-c", "-trimpath", "-o", p.suite, "."); err != nil {
 		return parts{}, err
 	}
 	echo := filepath.Join(b.Dir(), "images", "bin", "echo-basic")
-	if _, err := goTool(ctx, module, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", echo, suiteModule+"/echo-basic"); err != nil {
+	if _, err := module.run(ctx, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", echo, o.suite.echo); err != nil {
 		return parts{}, err
 	}
 	names, err := imageNames(os.DirFS(source))
@@ -63,10 +94,10 @@ func build(ctx context.Context, b *toolset.Builder, root string) (parts, error) 
 	}
 	b.Progress("CoreDNS, which a test of UDPRoutes asks: compile (a minute the first time)")
 	nameServer := filepath.Join(b.Dir(), "images", "bin", "coredns")
-	if _, err := goTool(ctx, filepath.Join(root, "test/conformance/coredns"), "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", nameServer, "."); err != nil {
+	if _, err := (compiler{dir: filepath.Join(root, "test/conformance/coredns")}).run(ctx, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", nameServer, "."); err != nil {
 		return parts{}, err
 	}
-	stand := map[string]string{"gateway-api/echo-basic": echo, "coredns/coredns": nameServer}
+	stand := map[string]string{"echo-basic": echo, "coredns/coredns": nameServer}
 	return p, p.pack(b, names, stand)
 }
 
@@ -129,10 +160,13 @@ func imageNames(source fs.FS) ([]string, error) {
 	return names, err
 }
 
-func goTool(ctx context.Context, dir string, args ...string) (string, error) {
+func (c compiler) run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "10", "go"}, args...)...)
-	cmd.Dir = dir
+	cmd.Dir = c.dir
 	cmd.Env = slices.Concat(os.Environ(), toolset.CompilerEnv(), []string{"CGO_ENABLED=0", "GOWORK=off"})
+	if c.toolchain != "" {
+		cmd.Env = append(cmd.Env, "GOTOOLCHAIN="+c.toolchain) // comes as a module, once
+	}
 	var problems strings.Builder
 	cmd.Stderr = &problems
 	out, err := cmd.Output()

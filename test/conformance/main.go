@@ -12,9 +12,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/fairlead/fairlead/test/tools/toolset"
@@ -40,6 +43,7 @@ type options struct {
 	features string // taken as claimed in place of what the class says, by commas
 	version  string // of the product, for the report
 	channel  string // of the CRDs
+	suite    suite
 }
 
 // The channels of the CRDs.
@@ -58,6 +62,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.skip, "skip", "", "`tests` to leave out, by commas")
 	f.StringVar(&o.features, "features", "", "`features` to test in place of those that the GatewayClass claims, by commas; such a run writes no report for publication")
 	f.StringVar(&o.version, "version", "v0.0.0-unreleased", "`version` of Fairlead in the report")
+	of := f.String("suite", defaultSuite, "`version` of the suite: "+strings.Join(slices.Sorted(maps.Keys(suites)), " or ")+"; one newer than the CRDs that Fairlead brings installs its own")
 	f.StringVar(&o.channel, "channel", standard, "`channel` of the CRDs: standard, which Fairlead brings, or experimental, which the module of the API does")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -67,6 +72,10 @@ func parse(args []string) (options, error) {
 	}
 	if o.channel != standard && o.channel != experimental {
 		return o, fmt.Errorf("unknown channel %q; use one of: %s, %s", o.channel, standard, experimental)
+	}
+	var known bool
+	if o.suite, known = suites[*of]; !known {
+		return o, fmt.Errorf("unknown suite %q; use one of: %s", *of, strings.Join(slices.Sorted(maps.Keys(suites)), ", "))
 	}
 	o.keep = o.keep || o.only != ""
 	return o, nil
@@ -91,7 +100,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	parts, err := build(ctx, b, root)
+	parts, err := build(ctx, b, root, o)
 	if err != nil {
 		return err
 	}
