@@ -23,8 +23,14 @@ func BundleServed(bundle string) bool {
 	if bundle == "" {
 		return true
 	}
+	minor, ok := minorOf(bundle)
+	return ok && minor >= LeastBundleMinor && minor <= MostBundleMinor
+}
+
+// minorOf returns the minor version of CRDs of major version 1.
+func minorOf(bundle string) (minor int, ok bool) {
 	rest, first := strings.CutPrefix(bundle, "v1.")
 	text, _, _ := strings.Cut(rest, ".")
 	minor, err := strconv.Atoi(text)
-	return first && err == nil && minor >= LeastBundleMinor && minor <= MostBundleMinor
+	return minor, first && err == nil
 }

@@ -10,8 +10,8 @@ import (
 // SupportedFeatures returns the names of the features of the Gateway API that work, as
 // the status of a GatewayClass has them: sorted. The official suite tests what stands
 // here, so a name is added together with what makes its tests pass. Some are about fields that
-// only CRDs of the experimental channel have.
-func SupportedFeatures(channel string) []gatewayv1.SupportedFeature {
+// only some CRDs have: bundle is their version, or empty if they do not say it, and channel their channel.
+func SupportedFeatures(bundle, channel string) []gatewayv1.SupportedFeature {
 	names := []features.FeatureName{
 		features.SupportBackendTLSPolicy,
 		features.SupportGateway,
@@ -58,7 +58,10 @@ func SupportedFeatures(channel string) []gatewayv1.SupportedFeature {
 		features.SupportTLSRouteModeTerminate,
 		features.SupportUDPRoute,
 	}
-	if channel == "experimental" {
+	switch minor, _ := minorOf(bundle); {
+	case minor >= 7:
+		names = append(names, since17()...)
+	case channel == "experimental":
 		names = append(names,
 			features.SupportHTTPRouteRetry,
 			features.SupportHTTPRouteRetryBackendTimeout,
@@ -71,4 +74,15 @@ func SupportedFeatures(channel string) []gatewayv1.SupportedFeature {
 		list = append(list, gatewayv1.SupportedFeature{Name: gatewayv1.FeatureName(n)})
 	}
 	return list
+}
+
+// since17 are features that version 1.7 of the API has names for. Its HTTPRoutes have retries in the
+// standard channel.
+func since17() []features.FeatureName {
+	return []features.FeatureName{
+		"GRPCRouteRequestHeaderModifier",
+		"GatewayRouteHostnameIntersectionPrecedence",
+		"HTTPRouteRetryCodes",
+		features.SupportHTTPRouteRetryConnectionError,
+	}
 }

@@ -155,15 +155,25 @@ func TestTable(t *testing.T) {
 
 func TestSupportedFeatures(t *testing.T) {
 	t.Parallel()
-	list := gateway.SupportedFeatures("experimental")
-	if n := len(gateway.SupportedFeatures("standard")); n != len(gateway.SupportedFeatures("")) || n >= len(list) {
-		t.Errorf("%d features of the standard channel, %d of both", n, len(list))
+	const standard, experimental = "standard", "experimental"
+	names := func(bundle, channel string) (names []string) {
+		for _, f := range gateway.SupportedFeatures(bundle, channel) {
+			names = append(names, string(f.Name))
+		}
+		return names
 	}
-	if !slices.IsSortedFunc(list, func(a, b gatewayv1.SupportedFeature) int { return strings.Compare(string(a.Name), string(b.Name)) }) {
-		t.Errorf("not sorted: %v", list)
+	for _, crds := range [][2]string{{"", ""}, {"v1.5.0", standard}, {"v1.6.3", standard}, {"v1.6.3", experimental}, {"v1.7.0", standard}, {"v1.7.0-rc.1", experimental}} {
+		list := names(crds[0], crds[1])
+		if !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) || len(list) > 64 {
+			t.Errorf("CRDs %v: not sorted, twice, or more than a status may have: %v", crds, list)
+		}
+		retries := slices.Contains(list, "HTTPRouteRetry") || slices.Contains(list, "HTTPRouteRetryCodes")
+		if want := crds[1] == experimental || strings.HasPrefix(crds[0], "v1.7"); retries != want {
+			t.Errorf("CRDs %v: retries are claimed: %v, their field is there: %v", crds, retries, want)
+		}
 	}
-	if len(slices.Compact(slices.Clone(list))) != len(list) || len(list) > 64 {
-		t.Errorf("twice, or more than a status may have: %v", list)
+	if newer, older := names("v1.7.0", standard), names("v1.6.3", standard); slices.Contains(older, "GRPCRouteRequestHeaderModifier") || !slices.Contains(newer, "GRPCRouteRequestHeaderModifier") {
+		t.Errorf("a name of version 1.7 in %v, or not in %v", older, newer)
 	}
 }
 

@@ -333,7 +333,7 @@ func (g gatewayTest) testClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(gateway.SupportedFeatures("standard"), object.Status.SupportedFeatures); diff != "" {
+	if diff := cmp.Diff(gateway.SupportedFeatures("v1.6.3", "standard"), object.Status.SupportedFeatures); diff != "" {
 		t.Errorf("features (-want +have):\n%s", diff)
 	}
 	parameters := func(value string) {

@@ -67,7 +67,7 @@ func (c Class) Status(now time.Time) gatewayv1.GatewayClassStatus {
 	live, generation := c.Object.Status.Conditions, c.Object.Generation
 	s := gatewayv1.GatewayClassStatus{
 		Conditions:        []metav1.Condition{condition(live, accepted, generation, now)},
-		SupportedFeatures: gateway.SupportedFeatures(c.Channel),
+		SupportedFeatures: gateway.SupportedFeatures(c.Bundle, c.Channel),
 	}
 	if reason == gatewayv1.GatewayClassReasonUnsupportedVersion {
 		s.Conditions = append(s.Conditions, condition(live, metav1.Condition{
