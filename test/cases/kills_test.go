@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,11 +28,12 @@ import (
 	"github.com/fairlead/fairlead/router/engine"
 	"github.com/fairlead/fairlead/router/haproxy"
 	"github.com/fairlead/fairlead/router/render"
+	"github.com/fairlead/fairlead/test/full"
 )
 
 var (
-	killTime = flag.Duration("kill-time", 20*time.Second, "how long TestKilledParts kills parts of a router; 30m is its long form")
-	killRate = flag.Int("kill-rate", 200, "how many requests a second it sends meanwhile; 1000 in its long form")
+	killTime = flag.Duration("kill-time", 0, "how long TestKilledParts kills parts of a router; 20s if it is not set, 30m with -full")
+	killRate = flag.Int("kill-rate", 0, "how many requests a second it sends meanwhile; 200 if it is not set, 1000 with -full")
 	killSeed = flag.Uint64("kill-seed", uint64(time.Now().UnixNano()), "the order in which it kills them")
 )
 
@@ -306,12 +308,13 @@ func (b *killedBed) memory() (sum int) {
 func TestKilledParts(t *testing.T) {
 	b := newKilledBed(t)
 	var let, served, refused, failed atomic.Int64
-	end := time.Now().Add(*killTime)
+	end := time.Now().Add(cmp.Or(*killTime, full.Or(30*time.Minute, 20*time.Second)))
+	rate := cmp.Or(*killRate, full.Or(1000, 200))
 	const clients = 8
 	var running sync.WaitGroup
 	for i := range clients {
 		running.Go(func() {
-			pace := time.NewTicker(time.Second * clients / time.Duration(*killRate))
+			pace := time.NewTicker(time.Second * clients / time.Duration(rate))
 			defer pace.Stop()
 			all := killedRequests()
 			for n := i; time.Now().Before(end); n++ {

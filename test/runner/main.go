@@ -72,7 +72,7 @@ func run(ctx context.Context, o *options) error {
 	// Tests that run beside each other wait for clocks and HAProxy more than they compute: as many as there are processors leave some idle.
 	flags := []string{"-timeout", "20m", "-vet", "off", "-parallel", strconv.Itoa(runtime.NumCPU() + 1)}
 	if full.Wanted() {
-		flags[1] = "90m"
+		flags[1] = "150m"
 		if err := os.Setenv(full.Variable, "1"); err != nil {
 			return fmt.Errorf("ask for long forms: %w", err)
 		}
