@@ -58,16 +58,7 @@ func SupportedFeatures(bundle, channel string) []gatewayv1.SupportedFeature {
 		features.SupportTLSRouteModeTerminate,
 		features.SupportUDPRoute,
 	}
-	switch minor, _ := minorOf(bundle); {
-	case minor >= 7:
-		names = append(names, since17()...)
-	case channel == "experimental":
-		names = append(names,
-			features.SupportHTTPRouteRetry,
-			features.SupportHTTPRouteRetryBackendTimeout,
-			features.SupportHTTPRouteRetryConnectionError,
-		)
-	}
+	names = append(names, byCRDs(bundle, channel)...)
 	slices.Sort(names)
 	list := make([]gatewayv1.SupportedFeature, 0, len(names))
 	for _, n := range names {
@@ -76,13 +67,23 @@ func SupportedFeatures(bundle, channel string) []gatewayv1.SupportedFeature {
 	return list
 }
 
-// since17 are features that version 1.7 of the API has names for. Its HTTPRoutes have retries in the
-// standard channel.
-func since17() []features.FeatureName {
-	return []features.FeatureName{
-		"GRPCRouteRequestHeaderModifier",
-		"GatewayRouteHostnameIntersectionPrecedence",
-		"HTTPRouteRetryCodes",
-		features.SupportHTTPRouteRetryConnectionError,
+// byCRDs are features that only some CRDs have fields or names for. HTTPRoutes of version 1.7 have retries
+// in the standard channel.
+func byCRDs(bundle, channel string) []features.FeatureName {
+	switch minor, _ := minorOf(bundle); {
+	case minor >= 7:
+		return []features.FeatureName{
+			"GRPCRouteRequestHeaderModifier",
+			"GatewayRouteHostnameIntersectionPrecedence",
+			"HTTPRouteRetryCodes",
+			features.SupportHTTPRouteRetryConnectionError,
+		}
+	case channel == "experimental":
+		return []features.FeatureName{
+			features.SupportHTTPRouteRetry,
+			features.SupportHTTPRouteRetryBackendTimeout,
+			features.SupportHTTPRouteRetryConnectionError,
+		}
 	}
+	return nil
 }

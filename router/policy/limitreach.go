@@ -28,11 +28,11 @@ func (e *Effective) OutOfReach(part, whole []match.Rule) {
 		if l.From.Rank != RankSection && l.From.Rank != RankObject || slices.ContainsFunc(own, uncertain) {
 			continue
 		}
-		for i := range l.Limits.Requests {
-			e.outOfReach(l.From, fmt.Sprintf(".requests[%d]", i), l.Limits.Requests[i].Match, own)
+		for i := range l.Requests {
+			e.outOfReach(l.From, fmt.Sprintf(".requests[%d]", i), l.Requests[i].Match, own)
 		}
-		if l.Limits.Concurrent != nil {
-			e.outOfReach(l.From, ".concurrent", l.Limits.Concurrent.Match, own)
+		if l.Concurrent != nil {
+			e.outOfReach(l.From, ".concurrent", l.Concurrent.Match, own)
 		}
 	}
 }

@@ -104,7 +104,9 @@ func TestConsoleWithoutAPIServer(t *testing.T) {
 	if err := apply(t, fmt.Sprintf(one, "lost-one", "one")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = server.Kubectl(context.Background(), "delete", "route/lost-one", "route/lost-two", "-n", "default", "--ignore-not-found") })
+	t.Cleanup(func() {
+		_, _ = server.Kubectl(context.Background(), "delete", "route/lost-one", "route/lost-two", "-n", "default", "--ignore-not-found")
+	})
 	page := serveConsole(t, &cluster.Options{Config: config, Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler)})
 	says := func(what string, within time.Duration, want, not []string) {
 		t.Helper()
