@@ -141,14 +141,12 @@ func (v *visit) readLogout(ctx context.Context, text string) (*logoutToken, erro
 	}
 	issuer := v.issuer
 	issuer.Audiences, issuer.MaxAge = []string{v.ClientID}, reportAge
-	claims, until, err := token.Verify(&issuer, v.provider.keys, v.e.now())
-	if errors.Is(err, jwt.ErrUnknownKey) {
-		if newer, ok := v.login.provider.newer(ctx, v.provider); ok {
-			if claims, until, err = token.Verify(&issuer, newer.keys, v.e.now()); err == nil {
-				v.login.provider.fit()
-			}
-		}
-	}
+	var claims jwt.Claims
+	var until time.Time
+	err = v.login.provider.verify(ctx, v.provider, func(p *provider) (err error) {
+		claims, until, err = token.Verify(&issuer, p.keys, v.e.now())
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -118,6 +118,23 @@ func (s *kept[T]) newer(ctx context.Context, than *T) (*T, bool) {
 	return s.value, s.value != nil && s.value != than
 }
 
+// verify checks a token by a value that was got, and if that has not the token's key, by what is
+// read after it.
+func (s *kept[T]) verify(ctx context.Context, got *T, check func(*T) error) error {
+	err := check(got)
+	if !errors.Is(err, jwt.ErrUnknownKey) {
+		return err
+	}
+	newer, ok := s.newer(ctx, got)
+	if !ok {
+		return err
+	}
+	if err = check(newer); err == nil {
+		s.fit()
+	}
+	return err
+}
+
 // fit says that a token fits what newer has returned: the read was for a key that the issuer
 // has, so it is given back.
 func (s *kept[T]) fit() {

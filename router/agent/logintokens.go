@@ -76,11 +76,6 @@ func (v *visit) exchange(ctx context.Context, values map[string]string) (*tokenA
 
 // post sends a form with the client's password to an endpoint of the provider.
 func (v *visit) post(ctx context.Context, to string, values map[string]string) (status int, body []byte, err error) {
-	if !v.e.slots.take(v.p.namespace) {
-		v.e.metrics.shed.Inc()
-		return 0, nil, errBusy
-	}
-	defer v.e.slots.give(v.p.namespace)
 	form := url.Values{}
 	for k, value := range values {
 		form.Set(k, value)
@@ -101,6 +96,17 @@ func (v *visit) post(ctx context.Context, to string, values map[string]string) (
 	if byHead {
 		r.SetBasicAuth(url.QueryEscape(v.ClientID), url.QueryEscape(v.ClientSecret))
 	}
+	return v.ask(r)
+}
+
+// ask sends a request to an endpoint of the provider, within the namespace's share of such work, and
+// reads the answer, which is bounded.
+func (v *visit) ask(r *http.Request) (status int, body []byte, err error) {
+	if !v.e.slots.take(v.p.namespace) {
+		v.e.metrics.shed.Inc()
+		return 0, nil, errBusy
+	}
+	defer v.e.slots.give(v.p.namespace)
 	began := v.e.now()
 	answer, err := v.fetcher.client.Do(r)
 	v.e.metrics.upstream.WithLabelValues(groupOIDC).Observe(v.e.now().Sub(began).Seconds())
@@ -122,15 +128,13 @@ func (v *visit) verify(ctx context.Context, t *tokenAnswer, nonce string) (jwt.C
 	if err != nil {
 		return nil, none, err
 	}
-	claims, until, err := token.Verify(&v.issuer, v.provider.keys, v.e.now())
-	if errors.Is(err, jwt.ErrUnknownKey) {
-		if newer, ok := v.login.provider.newer(ctx, v.provider); ok {
-			v.provider = newer
-			if claims, until, err = token.Verify(&v.issuer, newer.keys, v.e.now()); err == nil {
-				v.login.provider.fit()
-			}
-		}
-	}
+	var claims jwt.Claims
+	var until time.Time
+	err = v.login.provider.verify(ctx, v.provider, func(p *provider) (err error) {
+		v.provider = p
+		claims, until, err = token.Verify(&v.issuer, p.keys, v.e.now())
+		return err
+	})
 	if err != nil {
 		return nil, none, err
 	}

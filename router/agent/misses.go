@@ -47,5 +47,5 @@ func (m *misses) take(now time.Time) bool {
 	return true
 }
 
-// found gives the last read back, as far as it is not among all.
+// found says that the last read was for a key that there is: it counts among all reads only.
 func (m *misses) found() { m.unfit.n = max(m.unfit.n-1, 0) }

@@ -177,20 +177,19 @@ func (m *tokens) verify(ctx context.Context, e *Engine, text string) (jwt.Claims
 	if !known {
 		return nil, time.Time{}, errors.New("unknown issuer")
 	}
-	keys := i.fixed
-	if i.fetched != nil {
-		if keys, err = i.fetched.get(ctx); err != nil {
-			return nil, time.Time{}, err
-		}
+	if i.fetched == nil {
+		return token.Verify(&i.Issuer, i.fixed, e.now())
 	}
-	claims, until, err := token.Verify(&i.Issuer, keys, e.now())
-	if errors.Is(err, jwt.ErrUnknownKey) && i.fetched != nil {
-		if newer, ok := i.fetched.newer(ctx, keys); ok {
-			if claims, until, err = token.Verify(&i.Issuer, newer, e.now()); err == nil {
-				i.fetched.fit()
-			}
-		}
+	keys, err := i.fetched.get(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
 	}
+	var claims jwt.Claims
+	var until time.Time
+	err = i.fetched.verify(ctx, keys, func(k *jwt.Keys) (err error) {
+		claims, until, err = token.Verify(&i.Issuer, k, e.now())
+		return err
+	})
 	return claims, until, err
 }
 

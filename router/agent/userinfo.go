@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 
@@ -54,30 +53,18 @@ func (v *visit) lacking(claims jwt.Claims) (names []string) {
 
 // askUser asks the userinfo endpoint.
 func (v *visit) askUser(ctx context.Context, access string) (jwt.Claims, error) {
-	if !v.e.slots.take(v.p.namespace) {
-		v.e.metrics.shed.Inc()
-		return nil, errBusy
-	}
-	defer v.e.slots.give(v.p.namespace)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, v.provider.userInfo, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("ask for the user: %w", err)
 	}
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Authorization", "Bearer "+access)
-	began := v.e.now()
-	answer, err := v.fetcher.client.Do(r)
-	v.e.metrics.upstream.WithLabelValues(groupOIDC).Observe(v.e.now().Sub(began).Seconds())
-	if err != nil {
-		return nil, fmt.Errorf("ask for the user: %w", err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the userinfo endpoint answered with status %d", answer.StatusCode)
-	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, longestTokens+1))
-	if err != nil || len(body) > longestTokens {
-		return nil, errors.New("ask for the user: the answer is cut off or too long")
+	status, body, err := v.ask(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("the userinfo endpoint answered with status %d", status)
 	}
 	claims, err := jwt.ReadClaims(body)
 	if err != nil {
