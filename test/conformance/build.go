@@ -22,8 +22,8 @@ const (
 
 // suite is a version of the suite that can be run.
 type suite struct {
-	// module is the folder of the Go module that pins it, below that of this command.
-	module string
+	// modfile is the file that pins it, in place of the go.mod of the suite's module, or empty.
+	modfile string
 	// echo is the package of its echo server.
 	echo string
 	// toolchain is the version of Go that it needs where that is newer than the one of
@@ -35,8 +35,8 @@ type suite struct {
 
 // suites are those that can be run, by the versions of the Gateway API.
 var suites = map[string]suite{
-	defaultSuite: {module: "suite", echo: suiteModule + "/echo-basic"},
-	"1.7":        {module: "suite17", echo: "sigs.k8s.io/gateway-api-conformance-images/echo-basic", toolchain: "go1.27.3", ownCRDs: true},
+	defaultSuite: {echo: suiteModule + "/echo-basic"},
+	"1.7":        {modfile: "go17.mod", echo: "sigs.k8s.io/gateway-api-conformance-images/echo-basic", toolchain: "go1.27.3", ownCRDs: true},
 }
 
 // parts are what is built for a run.
@@ -48,7 +48,7 @@ type parts struct {
 }
 
 // compiler runs the go command in the folder of a module.
-type compiler struct{ dir, toolchain string }
+type compiler struct{ dir, modfile, toolchain string }
 
 // moduleOf returns the version of a module that this one names, and its folder. It fetches the module: go list has no folder for
 // one that was never used.
@@ -63,7 +63,7 @@ func (c compiler) moduleOf(ctx context.Context, module string) (version, folder 
 
 // build compiles the suite and makes images of all names that its manifests use.
 func build(ctx context.Context, b *toolset.Builder, root string, o options) (parts, error) {
-	module := compiler{filepath.Join(root, "test/conformance", o.suite.module), o.suite.toolchain}
+	module := compiler{filepath.Join(root, "test/conformance/suite"), o.suite.modfile, o.suite.toolchain}
 	version, source, err := module.moduleOf(ctx, suiteModule)
 	if err != nil {
 		return parts{}, err
@@ -164,6 +164,9 @@ func (c compiler) run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "10", "go"}, args...)...)
 	cmd.Dir = c.dir
 	cmd.Env = slices.Concat(os.Environ(), toolset.CompilerEnv(), []string{"CGO_ENABLED=0", "GOWORK=off"})
+	if c.modfile != "" {
+		cmd.Env = append(cmd.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -modfile="+c.modfile)
+	}
 	if c.toolchain != "" {
 		cmd.Env = append(cmd.Env, "GOTOOLCHAIN="+c.toolchain) // comes as a module, once
 	}

@@ -1,4 +1,4 @@
-module github.com/fairlead/fairlead/test/conformance/suite17
+module github.com/fairlead/fairlead/test/conformance/suite
 
 go 1.27.0
 
@@ -78,6 +78,12 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+// The suite of version 1.7, in place of go.mod (go build -modfile). It is brought up to date by
+//
+//	GOTOOLCHAIN=go1.27.3 go mod tidy -e -modfile=go17.mod
+//
+// where -e passes over tools.go, which is for the other version.
 
 // The suite names v0.2.0, whose files cannot be had by now. All but one of its manifests run v0.1.0.
 replace sigs.k8s.io/gateway-api-conformance-images => sigs.k8s.io/gateway-api-conformance-images v0.1.0
