@@ -16,6 +16,9 @@ const (
 	ReasonServicePortMissing Reason = "ServicePortMissing"
 	// ReasonCertificateExpired: the certificate's time is over, or not begun.
 	ReasonCertificateExpired Reason = "CertificateExpired"
+	// ReasonCountedPerReplica: a limit of what is under way at the same time holds in each router
+	// replica by itself.
+	ReasonCountedPerReplica Reason = "CountedPerReplica"
 	// ReasonOpenPath: the route is open to all clients around a path that another
 	// route of the host protects.
 	ReasonOpenPath Reason = "OpenPath"
@@ -55,6 +58,11 @@ func manifestRemedies() map[Reason]Remedy {
 			Severity: SeverityWarning,
 			Cause:    "the certificate is used outside of the time that it is made for",
 			Remedy:   "renew the certificate",
+		},
+		ReasonCountedPerReplica: {
+			Severity: SeverityInfo,
+			Cause:    "a limit of requests or connections at the same time holds in each router replica by itself, so all replicas together admit its value times their number",
+			Remedy:   "divide the value by the number of replicas if it is meant for all of them; docs/routes/limits.md has more",
 		},
 		ReasonOpenPath: {
 			Severity: SeverityInfo,

@@ -51,6 +51,7 @@ func (s *Snapshot) Lint(namespace string) *Lint {
 		if here(key.Namespace) {
 			l.Routes++
 			l.Findings = append(l.Findings, s.findingsOf(key)...)
+			l.Findings = append(l.Findings, s.perReplica(key)...)
 			if why := s.source.unreadable[key]; why != "" {
 				l.Notes = append(l.Notes, "the certificate of route "+key.String()+" was not checked: "+why)
 			}
@@ -60,6 +61,7 @@ func (s *Snapshot) Lint(namespace string) *Lint {
 	for _, key := range slices.SortedFunc(maps.Keys(s.objects.Policies), compareKeys) {
 		if here(key.Namespace) {
 			l.Findings = append(l.Findings, s.policyFindings(key)...)
+			l.Findings = append(l.Findings, s.perReplica(key)...)
 		}
 	}
 	slices.SortStableFunc(l.Findings, func(a, b Finding) int {

@@ -179,7 +179,13 @@ func (s *Snapshot) policyFindings(key model.Object) []Finding {
 	find := func(severity api.Severity, reason api.Reason, message string) {
 		out = append(out, s.finding(api.Finding{Object: policy.Ref(key), Reason: reason, Message: message, Severity: severity}))
 	}
-	for _, c := range s.report(key).Conditions {
+	report := s.report(key)
+	for _, f := range report.Findings {
+		if f.Reason == api.ReasonPolicyNotApplicable { // the others are those of an agent, and in conditions
+			out = append(out, s.finding(f))
+		}
+	}
+	for _, c := range report.Conditions {
 		switch reason := api.Reason(c.Reason); {
 		case c.Type == api.ConditionAccepted && reason == api.ReasonPolicyConflicted:
 			find(api.SeverityWarning, api.ReasonPolicyConflict, c.Message)

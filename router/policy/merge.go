@@ -126,6 +126,9 @@ type Effective struct {
 	Closings []Closing
 	// Unapplied are parts that protect nothing and cannot be applied.
 	Unapplied []Closing
+	// Outside are paths of limits that requests of the object cannot have, and those of other objects
+	// of the policy perhaps can.
+	Outside []Outside
 }
 
 // Origin is a source of a group in force.

@@ -167,6 +167,7 @@ func Join(parts []*Effective) *Effective {
 		all.Losses = withNew(all.Losses, p.Losses)
 		all.Closings = withNew(all.Closings, p.Closings)
 		all.Unapplied = withNew(all.Unapplied, p.Unapplied)
+		all.Outside = withNew(all.Outside, p.Outside)
 	}
 	return all
 }

@@ -21,8 +21,10 @@ type Report struct {
 	Targets int
 	// Conditions have no times yet. None means that the policy is not for this router.
 	Conditions []metav1.Condition
-	// Findings are what the policy agent found out, each worth an event.
+	// Findings are what the policy agent found out, and paths of limits that no object has; each is
+	// worth an event.
 	Findings []api.Finding
+	reach    reach
 	// Pending reports are soon followed by others.
 	Pending bool
 	// States say what became of each group, for metrics; the object's status says it in its
@@ -37,7 +39,9 @@ func (r Report) With(o Report) Report {
 	}
 	r.Pending, r.Conditions = r.Pending || o.Pending, slices.Clone(r.Conditions)
 	r.Targets += o.Targets
-	r.Findings = append(slices.Clone(r.Findings), o.Findings...)
+	r.reach = r.reach.with(&o.reach)
+	ofAgent := slices.DeleteFunc(slices.Concat(r.Findings, o.Findings), func(f api.Finding) bool { return f.Reason == api.ReasonPolicyNotApplicable })
+	r.Findings = append(ofAgent, r.reach.findings()...)
 	for i := range r.Conditions {
 		c := &r.Conditions[i]
 		at := slices.IndexFunc(o.Conditions, func(other metav1.Condition) bool { return other.Type == c.Type })
@@ -87,6 +91,7 @@ type Tally struct {
 	unusable string
 	lostTo   []string
 	states   map[Group]State
+	reach    reach
 }
 
 // worsen notes what became of a group for one more object.
@@ -156,6 +161,7 @@ type Fate struct {
 // known, because the object itself is refused.
 func (t *Tally) Add(o model.Object, e *Effective, f Fate) {
 	t.targets++
+	t.reach.add(t.policy.Key, e)
 	if f.Refused {
 		t.refused++
 	}
@@ -262,7 +268,9 @@ func (t *Tally) Report(missing []string) Report {
 	if t.elsewhere {
 		return r
 	}
-	r.Findings = t.findings()
+	r.reach = t.reach
+	r.reach.unknown = r.reach.unknown || t.pending > 0
+	r.Findings = append(t.findings(), r.reach.findings()...)
 	r.Conditions = []metav1.Condition{t.accepted(missing), t.programmed(), t.overridden()}
 	if o.Spec.Authentication != nil || len(UpstreamSecrets(o.Spec.Upstream)) > 0 {
 		r.Conditions = append(r.Conditions, t.resolved())
@@ -386,5 +394,5 @@ func (e *Effective) Same(o *Effective) bool {
 	if e == nil || o == nil {
 		return e == o
 	}
-	return slices.Equal(e.Origins, o.Origins) && slices.Equal(e.Losses, o.Losses) && slices.Equal(e.Closings, o.Closings)
+	return slices.Equal(e.Origins, o.Origins) && slices.Equal(e.Losses, o.Losses) && slices.Equal(e.Closings, o.Closings) && slices.Equal(e.Unapplied, o.Unapplied) && slices.Equal(e.Outside, o.Outside)
 }

@@ -56,7 +56,7 @@ func (b *builder) readPolicies(r *rule, s *policy.Selection, n int) *policies {
 	if slices.ContainsFunc(r.matches, func(m model.Match) bool { n, _ := m.Conditions.Expressions(); return n > 0 }) {
 		s.BoundPath(e, b.result.Object, fmt.Sprintf("spec.rules[%d].matches", r.index))
 	}
-	e.OutOfReach(rulesOf(r.matches), b.wholePaths())
+	e.OutOfReach(rulesOf(r.matches), b.wholePaths(), false)
 	name := fmt.Sprintf("%03d%s", r.index, p.suffix)
 	b.authenticate(p, name)
 	b.countTogether(p)

@@ -120,10 +120,8 @@ func (b *builder) policies(c *model.Claim, spec *policy.Spec) (closed bool) {
 		return e.Closed()
 	}
 	b.result.Effective = e
-	if ingressOf(b.route) == "" { // whose policies are for the paths of all its Routes
-		own := []match.Rule{{Path: c.Path, Exact: spec.Exact && c.Path != "", Conditions: c.Conditions}}
-		e.OutOfReach(own, own)
-	}
+	own := []match.Rule{{Path: c.Path, Exact: spec.Exact && c.Path != "", Conditions: c.Conditions}}
+	e.OutOfReach(own, own, ingressOf(b.route) != "")
 	spec.Apply(e)
 	shut, without := b.firewalls(c, spec, e)
 	e.Closings = slices.Concat(e.Closings, b.authenticate(c, spec, e), b.readUpstream(c, spec, e), b.shareLimits(c, spec, e), shut)
