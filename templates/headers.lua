@@ -8,7 +8,7 @@
 -- This stands in base64 after a tilde. Where nothing has to be fetched, there is
 -- a list of names and values to set instead. In both cases a dot and a list of
 -- the names to delete follow, and after lists perhaps a dot and a list of names and
--- values to add.
+-- values to add. What is done for single backends may have a fourth part: rewrite.lua.
 
 -- texts reads texts that follow their length, up to the first empty one. A
 -- length of 240 or more has further bytes (HAProxy's doc/SPOE.txt, "variable
@@ -77,7 +77,7 @@ local function parseActions(text)
 end
 
 local actionsOf = remember(256 * 1024, function(text, txn)
-  local first, remove, add = string.match(text, "^~?([^.]*)%.([^.]*)%.?(.*)$")
+  local first, remove, add = string.match(text, "^~?([^.]*)%.([^.]*)%.?([^.]*)")
   if string.sub(text, 1, 1) == "~" then
     return parseActions(txn.c:b64dec(first))
   end

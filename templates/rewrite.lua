@@ -42,3 +42,29 @@ core.register_action("fairlead_rewrite", { "http-req" }, function(txn)
   end
   txn.http:req_set_path(to)
 end)
+
+-- What pods of one backend get in place of host and path: the fourth part of
+-- txn.branch_headers, in base64 (router/model/rewrite.go):
+--   HOST|STRIP|TO|EMPTY     STRIP is empty where the path stays
+-- txn.found_path is the path before the route's own rewrite.
+local branchRewriteOf = remember(256 * 1024, function(text, txn)
+  local host, strip, to, empty = string.match(txn.c:b64dec(string.match(text, "([^.]*)$")), "^([^|]*)|(%d*)|([^|]*)|([^|]*)$")
+  return { host = host, strip = tonumber(strip), to = to, empty = empty }
+end)
+
+core.register_action("fairlead_branch_rewrite", { "http-req" }, function(txn)
+  local rewrite = branchRewriteOf(txn:get_var("txn.branch_headers"), txn)
+  if rewrite.host ~= "" then
+    txn.http:req_set_header("Host", rewrite.host)
+  end
+  if not rewrite.strip then
+    return
+  end
+  local found = txn:get_var("txn.found_path")
+  local rest = string.sub(found or "", rewrite.strip + 1)
+  local path = rest ~= "" and rewrite.to .. rest or rewrite.empty
+  -- A path that no variable has room for is not cut: its request ends here.
+  if not found and txn.f:path() or not txn.http:req_set_path(path) then
+    txn:done(txn:reply({ status = 414 }))
+  end
+end)

@@ -75,6 +75,7 @@ func byCRDs(bundle, channel string) []features.FeatureName {
 		return []features.FeatureName{
 			"GRPCRouteRequestHeaderModifier",
 			"GatewayRouteHostnameIntersectionPrecedence",
+			"HTTPRouteBackendURLRewrite",
 			"HTTPRouteRetryCodes",
 			features.SupportHTTPRouteRetryConnectionError,
 		}

@@ -172,8 +172,11 @@ func TestSupportedFeatures(t *testing.T) {
 			t.Errorf("CRDs %v: retries are claimed: %v, their field is there: %v", crds, retries, want)
 		}
 	}
-	if newer, older := names("v1.7.0", standard), names("v1.6.3", standard); slices.Contains(older, "GRPCRouteRequestHeaderModifier") || !slices.Contains(newer, "GRPCRouteRequestHeaderModifier") {
-		t.Errorf("a name of version 1.7 in %v, or not in %v", older, newer)
+	newer, older := names("v1.7.0", standard), names("v1.6.3", standard)
+	for _, name := range []string{"GRPCRouteRequestHeaderModifier", "HTTPRouteBackendURLRewrite"} {
+		if slices.Contains(older, name) || !slices.Contains(newer, name) {
+			t.Errorf("%s of version 1.7 in %v, or not in %v", name, older, newer)
+		}
 	}
 }
 

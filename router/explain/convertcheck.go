@@ -271,7 +271,7 @@ func sameAuthority(was, is *model.Claim) bool {
 // scope has in another form.
 var notCompared = []string{
 	"Forwarded", "Limits", "Rates", "Identified", "IdentifiedConcurrents", "Concurrents", "Shared", "SharedIdentified", "Counted", "HSTS", "Restricted", "Allow", "Deny", "Sizes", "Agent", "APIKeys", "Certificate",
-	"RequestHeaders", "ResponseHeaders", "BranchHeaders", "Canary", "ClientCertificate", "Firewall",
+	"RequestHeaders", "ResponseHeaders", "BranchHeaders", "BranchRewrites", "Canary", "ClientCertificate", "Firewall",
 }
 
 // named are the fields that name the object that they are of: there it counts whether there

@@ -132,9 +132,7 @@ func (s *Snapshot) answerAt(e *Explanation, g *gateways, l model.Listener, r *Re
 			e.Notes = append(e.Notes, "the policy agent decides first ("+a.Methods+"); it was not asked: the answer is for a request that it lets on")
 			e.Notes = append(e.Notes, s.agentNotes(g.pipeline, c.Owner)...)
 		}
-		if p := c.Backend.Policy(); p.Rewrite != nil {
-			e.PodPath = rewritten(p, r.Path)
-		}
+		e.PodPath = podPath(c, r.Path)
 		e.Served, e.Result.Text = up, text
 		e.EndpointsKnown = len(e.Endpoints) > 0 || !up
 	}

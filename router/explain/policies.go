@@ -242,6 +242,29 @@ func rewritten(p *model.Policy, path string) string {
 	return p.Rewrite.To + rest
 }
 
+// podPath returns the path that the pods of a claim see, all of them if they see different ones,
+// or nothing where no rewrite is asked for.
+func podPath(c *model.Claim, path string) string {
+	p := c.Backend.Policy()
+	if p.Rewrite == nil && len(p.BranchRewrites) == 0 {
+		return ""
+	}
+	var all []string
+	for b := range c.Backends() {
+		sees, branch := rewritten(p, path), b.Name()
+		if branch == c.Backend.Name() {
+			branch = ""
+		}
+		if to := p.BranchRewrites[branch].Path; to != nil {
+			sees = rewritten(&model.Policy{Rewrite: to}, path)
+		}
+		if !slices.Contains(all, sees) {
+			all = append(all, sees)
+		}
+	}
+	return strings.Join(all, " or ")
+}
+
 // headerPolicies lists the header actions of spec.httpHeaders. Those of policies are
 // a group (groups).
 func (s *Snapshot) headerPolicies(c *model.Claim) []Policy {

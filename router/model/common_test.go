@@ -57,6 +57,7 @@ func TestCommonPolicies(t *testing.T) {
 		"APIKeys":               func(p *Policy) { p.APIKeys = &APIKeys{} },
 		"Certificate":           func(p *Policy) { p.Certificate = &ClientCertificate{CA: &CA{ID: "x"}} },
 		"BranchHeaders":         func(p *Policy) { p.BranchHeaders = map[string][]HeaderAction{"": header} },
+		"BranchRewrites":        func(p *Policy) { p.BranchRewrites = map[string]BranchRewrite{"": {Host: "x"}} },
 		// Parts of those above.
 		"Timeouts.Idle":    func(p *Policy) { p.Timeouts.Idle = 1 },
 		"Timeouts.Connect": func(p *Policy) { p.Timeouts.Connect = 1 },

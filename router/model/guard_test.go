@@ -35,7 +35,7 @@ func TestGuardKnowsPolicies(t *testing.T) {
 	}
 	others := []string{
 		"Timeouts", "Forwarded", "Counted", "Rewrite", "PodHost", "HSTS", "Redirects", "Maintenance", "Pages", "Unlogged", "RequestID", "CORS", "RetryAll", "Hash",
-		"Fault", "Bandwidth", "Tracing", "Mirror", "Canary", "RequestHeaders", "BranchHeaders", "ResponseHeaders", "Cookies", "Location", "ClientCertificate",
+		"Fault", "Bandwidth", "Tracing", "Mirror", "Canary", "RequestHeaders", "BranchHeaders", "BranchRewrites", "ResponseHeaders", "Cookies", "Location", "ClientCertificate",
 	}
 	for f := range reflect.TypeFor[Policy]().Fields() {
 		set, protects := keepsOut[f.Name]

@@ -91,6 +91,9 @@ type Policy struct {
 	// BranchHeaders are changed in requests to one backend of the claim, after
 	// RequestHeaders: of Canary's by its name, and of the claim's own by an empty one.
 	BranchHeaders map[string][]HeaderAction
+	// BranchRewrites say, for the same names, what pods of one backend get in place of the host
+	// and the path that the client sent; what they leave open is as Rewrite and PodHost say.
+	BranchRewrites map[string]BranchRewrite
 	// Cookies and Location are nil where those of pods reach clients as they are.
 	Cookies  *CookieChanges
 	Location *LocationChange
@@ -358,9 +361,11 @@ const (
 	FlagReplaceID       = "p"
 	FlagResponseHeaders = "s"
 	FlagCanary          = "g"
-	FlagBranchHeaders   = "H"
-	FlagHash            = "j"
-	FlagRetryAll        = "A"
+	// FlagBranch has changes for single backends, FlagBranchPath such that replace the path.
+	FlagBranch     = "H"
+	FlagBranchPath = "J"
+	FlagHash       = "j"
+	FlagRetryAll   = "A"
 	// FlagTotalTimeout has FieldTotalTimeout.
 	FlagTotalTimeout = "T"
 	FlagPattern      = "P"

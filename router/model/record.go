@@ -53,7 +53,8 @@ func (p *Policy) flags() string {
 		flag(len(p.RequestHeaders) > 0, FlagRequestHeaders) +
 		flag(p.ChangesAnswers(), FlagResponseHeaders) +
 		flag(p.Canary != nil, FlagCanary) +
-		flag(len(p.BranchHeaders) > 0, FlagBranchHeaders) +
+		flag(len(p.BranchHeaders)+len(p.BranchRewrites) > 0, FlagBranch) +
+		flag(p.branchPaths(), FlagBranchPath) +
 		flag(p.Hash != nil, FlagHash) +
 		flag(p.RetryAll, FlagRetryAll) +
 		flag(p.Timeouts.Total > 0, FlagTotalTimeout) +

@@ -117,14 +117,29 @@ func PolicyEntries(b *model.Backend) map[Entry]string {
 	if len(p.RequestHeaders) > 0 {
 		entries[Entry{MapRequestHeaders, name}] = encodeHeaders(withoutLookalikes(p.RequestHeaders))
 	}
-	for branch, actions := range p.BranchHeaders {
-		entries[Entry{MapRequestHeaders, name + "/" + cmp.Or(branch, name)}] = encodeHeaders(withoutLookalikes(actions))
-	}
+	branchEntries(entries, name, p)
 	if p.ChangesAnswers() {
 		entries[Entry{MapResponseHeaders, name}] = encodeAnswer(p)
 	}
 	return entries
 }
+
+// branchEntries adds what is done to requests by the backend that they go to: headers, and
+// behind them the host and path that its pods get.
+func branchEntries(entries map[Entry]string, name string, p *model.Policy) {
+	entry := func(branch string) Entry { return Entry{MapRequestHeaders, name + "/" + cmp.Or(branch, name)} }
+	for branch, actions := range p.BranchHeaders {
+		entries[entry(branch)] = encodeHeaders(withoutLookalikes(actions))
+	}
+	for branch, r := range p.BranchRewrites {
+		lists := cmp.Or(entries[entry(branch)], encodeHeaders(nil))
+		dots := strings.Repeat(".", rewriteField-1-strings.Count(lists, "."))
+		entries[entry(branch)] = lists + dots + base64.StdEncoding.EncodeToString([]byte(r.Record()))
+	}
+}
+
+// rewriteField is the field, between dots, of what a branch does to host and path.
+const rewriteField = 4
 
 // subjectEntries adds what the subjects and other names of client certificates must be.
 func subjectEntries(entries map[Entry]string, name string, c *model.ClientCertificate) {

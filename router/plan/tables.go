@@ -56,7 +56,8 @@ func tableOf(t *match.Tables, m Map) match.Table {
 // rewrites reports whether a Target changes the path.
 func rewrites(target string) bool {
 	_, record, _ := strings.Cut(target, "|")
-	return model.RecordField(record, model.FieldStrip)+model.RecordField(record, model.FieldPattern) != ""
+	return model.RecordField(record, model.FieldStrip)+model.RecordField(record, model.FieldPattern) != "" ||
+		strings.Contains(model.RecordField(record, model.FieldMode), model.FlagBranchPath)
 }
 
 // clientMark returns the mark of the authorities that must have signed the certificates

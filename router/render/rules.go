@@ -63,7 +63,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, before,
 	refuse = slices.Concat(refuse, countRules(s, l, caps), sharedRules(agentOf(s, l, caps), l, caps), sizeRules(l, caps), longPathRules(l, caps), keyRules(l, caps), askRules(agentOf(s, l, caps)), identifiedRules(s, l, caps, agentOf(s, l, caps) != nil), consumerRules(caps), firewallRules(firewallOf(s, l, caps), l, caps))
 	rules = slices.Concat(rules, judgedRules(caps, refuse), faultRules(caps), bandwidthRules(s), forwardedRules(tls), requestIDRules())
 
-	rules = slices.Concat(rules, rewriteRules(), patternRules(l, caps))
+	rules = slices.Concat(rules, branchRules(caps), rewriteRules(), patternRules(l, caps))
 
 	// X-Forwarded-Host and Forwarded have the client's host by now.
 	add("set-header Host %%[%s] if %s", rest(model.FieldPodHost), asks(model.FlagPodHost))
@@ -152,9 +152,9 @@ func respelledRules() []string {
 		"http-request unset-var(txn.policy) if " + guarded,
 		"http-request set-var(txn.policy) var(txn.backend),field(2,|,0) if " + guarded,
 		// A rewrite cuts as many bytes as the route's path has, and a pattern is for the
-		// path as it is written.
+		// path as it is written, as are the rewrites of single backends.
 		"http-request deny deny_status 400 if " + guarded + " { " + record(model.FieldStrip) + " -m len gt 0 } !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
-		"http-request deny deny_status 400 if " + guarded + " " + asks(model.FlagPattern) + " !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
+		"http-request deny deny_status 400 if " + guarded + " " + asks(model.FlagPattern, model.FlagBranchPath) + " !{ var(txn.backend),strcmp(txn.backend_as_written) eq 0 }",
 	}
 }
 
@@ -210,16 +210,33 @@ func headerActionRules(l Layout, caps plan.Capabilities) []string {
 	return append(rules, changeRules("http-request", "request", "var(txn.request_headers)", caps)...)
 }
 
-// branchHeaderRules change the headers of requests by the backend that they go to, which
-// some of before find.
+// branchRules keep what a request is found by where its policy has changes for single backends:
+// before the path is rewritten, and another backend is chosen.
+func branchRules(caps plan.Capabilities) []string {
+	if !caps.Lua && !caps.HeaderLists {
+		return nil
+	}
+	branched := " if " + asks(model.FlagBranch)
+	return []string{
+		"http-request set-var(txn.own_backend) var(txn.backend)" + branched,
+		"http-request set-var(txn.found_path) path" + branched,
+	}
+}
+
+// branchHeaderRules change the headers, host and path of requests by the backend that they go
+// to, which some of before find.
 func branchHeaderRules(l Layout, caps plan.Capabilities, before []string) []string {
 	if !caps.Lua && !caps.HeaderLists {
 		return before
 	}
-	rules := slices.Concat([]string{"http-request set-var(txn.own_backend) var(txn.backend) if " + asks(model.FlagBranchHeaders)}, before, []string{
+	rules := slices.Concat(before, []string{
 		fmt.Sprintf("http-request set-var(txn.branch_headers) var(txn.own_backend),concat(/,txn.backend),map_str(%s) if { var(txn.own_backend) -m found }", l.MapFile(plan.MapRequestHeaders)),
 	})
-	return append(rules, changeRules("http-request", "branch", "var(txn.branch_headers)", caps)...)
+	rules = append(rules, changeRules("http-request", "branch", "var(txn.branch_headers)", caps)...)
+	if caps.Lua {
+		rules = append(rules, "http-request lua.fairlead_branch_rewrite if { var(txn.branch_headers),field(4,.) -m len gt 0 }")
+	}
+	return rules
 }
 
 // responseRules are the rules for what comes back from a backend, and then those

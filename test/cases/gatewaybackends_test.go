@@ -90,7 +90,7 @@ spec:
     - {type: RequestMirror, requestMirror: {backendRef: {name: copy, port: PORT}, fraction: {numerator: 3, denominator: 3}}}
     - {type: RequestMirror, requestMirror: {backendRef: {name: copy, port: PORT}, percent: 0}}
     - {type: RequestMirror, requestMirror: {backendRef: {name: far, namespace: other, port: 8080}}}
-    backendRefs: [{name: one, port: 8080, filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: X-Of, value: backend}]}}]}]
+    backendRefs: [{name: one, port: 8080, filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: X-Of, value: backend}]}}, {type: URLRewrite, urlRewrite: {hostname: pod.test, path: {type: ReplaceFullPath, replaceFullPath: /pod}}}]}]
 `, "PORT", port), "services": gatewayServices + "gw/copy http=" + port + " copy@198.18.250.204\n"})
 	for _, o := range c.put {
 		if !strings.HasPrefix(o.GetName(), "copy") {
@@ -99,7 +99,7 @@ spec:
 	}
 	b.cluster.apply(c)
 	b.start()
-	b.expectAtListener(t, `80 POST http://m.test/copied?a=%2F body=10 -> 200 pod=one seen:X-Of=backend`)
+	b.expectAtListener(t, `80 POST http://m.test/copied?a=%2F body=10 -> 200 pod=one host=pod.test path=/pod?a=%2F seen:X-Of=backend`)
 	b.eventually("two copies of one request", func() error {
 		copied, body, n := target.of("/copied?a=%2F")
 		switch {

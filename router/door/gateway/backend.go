@@ -71,9 +71,8 @@ type branch struct {
 	weight  int
 	servers []model.Server
 	// checks counts the health checks of an hour.
-	checks int64
-	// headers are changed in its requests.
-	headers []model.HeaderAction
+	checks  int64
+	filters branchFilters
 	// ca verifies the servers, or is nil.
 	ca *model.CA
 }
@@ -156,7 +155,7 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 	t.answerInvalid = b.answerInvalid()
 	for i := range r.BackendRefs {
 		ref, at := &r.BackendRefs[i], fmt.Sprintf("%s.backendRefs[%d]", field, i)
-		headers := b.branchFilters(ref.Filters, at)
+		filters := b.branchFilters(ref.Filters, at)
 		weight := 1
 		if ref.Weight != nil {
 			weight = int(min(max(*ref.Weight, 0), maxWeight))
@@ -178,7 +177,7 @@ func (b *builder) targets(r *gatewayv1.HTTPRouteRule, field string) (t targets) 
 			t.invalid += weight
 		default:
 			servers, checks := b.servers(to)
-			branch := branch{weight: weight, servers: servers, checks: checks, headers: headers}
+			branch := branch{weight: weight, servers: servers, checks: checks, filters: filters}
 			if to.tls != nil {
 				branch.ca = to.tls.ca
 			}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -114,27 +115,6 @@ func (b *builder) filter(out *filters, f *gatewayv1.HTTPRouteFilter, at string) 
 	}
 }
 
-// branchFilters reads the filters of one backend: changes of the headers of its requests.
-func (b *builder) branchFilters(all []gatewayv1.HTTPRouteFilter, at string) (headers []model.HeaderAction) {
-	for i := range all {
-		f, at := &all[i], fmt.Sprintf("%s.filters[%d]", at, i)
-		switch {
-		case f.Type != gatewayv1.HTTPRouteFilterRequestHeaderModifier:
-			b.unsupported(at+".type", "filters of type "+string(f.Type)+" are not served for single backends")
-		case f.RequestHeaderModifier == nil:
-			b.unsupported(at, "has the type "+string(f.Type)+" and no settings of it")
-		case headers != nil:
-			b.refuse(at, gatewayv1.RouteReasonIncompatibleFilters, "the backend has two filters of type "+string(f.Type))
-		default:
-			headers = b.headers(f.RequestHeaderModifier, "req", at+".requestHeaderModifier")
-		}
-	}
-	if most := b.mostHeaderBytes(); headerBytes(headers) > most {
-		b.unsupported(at+".filters", fmt.Sprintf("changes of headers add up to more than %d bytes, which may not fit in HAProxy's buffer", most))
-	}
-	return headers
-}
-
 // headers reads changes of headers. Values are literal.
 func (b *builder) headers(f *gatewayv1.HTTPHeaderFilter, fetch, at string) (out []model.HeaderAction) {
 	add := func(part string, i int, a model.HeaderAction) {
@@ -168,8 +148,11 @@ func (b *builder) headers(f *gatewayv1.HTTPHeaderFilter, fetch, at string) (out 
 }
 
 // byMatch reports whether what is done to a request depends on its match.
-func (f *filters) byMatch() bool {
-	return f.rewrite != nil && f.rewrite.Path != nil && f.rewrite.Path.Type == gatewayv1.PrefixMatchHTTPPathModifier
+func (f *filters) byMatch() bool { return byPrefix(f.rewrite) }
+
+// byPrefix reports whether a filter replaces the prefix that a match has.
+func byPrefix(f *gatewayv1.HTTPURLRewriteFilter) bool {
+	return f != nil && f.Path != nil && f.Path.Type == gatewayv1.PrefixMatchHTTPPathModifier
 }
 
 // policy returns what HAProxy does to the requests of a match that come in by a listener.
@@ -193,9 +176,10 @@ func (f *filters) policy(l *listener, m *model.Match) model.Policy {
 
 // prefixed refuses the replacement of a prefix by a rule with other matches than prefixes.
 func (b *builder) prefixed(f *filters, r *gatewayv1.HTTPRouteRule, field string) {
-	byPrefix := f.byMatch() || f.redirect != nil && f.redirect.Path != nil && f.redirect.Path.Type == gatewayv1.PrefixMatchHTTPPathModifier
+	replaced := f.byMatch() || f.redirect != nil && f.redirect.Path != nil && f.redirect.Path.Type == gatewayv1.PrefixMatchHTTPPathModifier ||
+		slices.ContainsFunc(r.BackendRefs, branchByPrefix)
 	for i := range r.Matches {
-		if p := r.Matches[i].Path; byPrefix && p != nil && p.Type != nil && *p.Type != gatewayv1.PathMatchPathPrefix {
+		if p := r.Matches[i].Path; replaced && p != nil && p.Type != nil && *p.Type != gatewayv1.PathMatchPathPrefix {
 			b.unsupported(fmt.Sprintf("%s.matches[%d].path.type", field, i), "must be PathPrefix where a filter replaces the prefix")
 		}
 	}

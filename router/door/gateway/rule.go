@@ -79,7 +79,7 @@ func (b *builder) target(c *model.Claim, l *listener, r *rule, m int) {
 	switch {
 	case r.filters.redirect != nil || p.byListener():
 		name = fmt.Sprintf("%s-%03d-%s", name, m, l.scope)
-	case r.filters.byMatch() || p.byMatch() || r.filters.retry.all(&r.matches[m]):
+	case r.filters.byMatch() || t.byMatch() || p.byMatch() || r.filters.retry.all(&r.matches[m]):
 		name = fmt.Sprintf("%s-%03d", name, m)
 	}
 	name += p.suffix
@@ -140,7 +140,7 @@ func (b *builder) make(l *listener, r *rule, m int, name string, of *policies) *
 	if b.stream() {
 		out.backend.Kind, out.backend.Profile.TCP = model.KindTCP, true
 		var p model.Policy
-		if out.split = t.share(&p, &out.backend, ruleName(r, t)); p.Canary != nil {
+		if out.split = t.share(&p, &out.backend, &r.matches[m], ruleName(r, t)); p.Canary != nil {
 			out.backend.Asks = &p
 		}
 		return out
@@ -163,7 +163,7 @@ func (b *builder) make(l *listener, r *rule, m int, name string, of *policies) *
 		p.Timeouts.Idle = cmp.Or(p.Timeouts.Idle, b.settings.Tunnel, model.DefaultTunnel)
 	}
 	p.ClientCertificate = t.shown
-	out.split = t.share(&p, &out.backend, ruleName(r, t))
+	out.split = t.share(&p, &out.backend, &r.matches[m], ruleName(r, t))
 	if profile.Balance == model.KeyHash {
 		out.hashByAddress()
 	}
@@ -173,23 +173,12 @@ func (b *builder) make(l *listener, r *rule, m int, name string, of *policies) *
 	return out
 }
 
-// change has requests to a backend of the policy's claim get other headers.
-func (f *branch) change(p *model.Policy, backend string) {
-	if len(f.headers) == 0 {
-		return
-	}
-	if p.BranchHeaders == nil {
-		p.BranchHeaders = map[string][]model.HeaderAction{}
-	}
-	p.BranchHeaders[backend] = f.headers
-}
-
 // share has branches of the policy get what the first target does not: each valid one its
 // own weight, and the router's own answer that of those that are not.
-func (t *targets) share(p *model.Policy, own *model.Backend, rule string) (split []model.Target) {
+func (t *targets) share(p *model.Policy, own *model.Backend, m *model.Match, rule string) (split []model.Target) {
 	if len(t.branches) > 0 {
 		own.Servers, own.CA = t.branches[0].servers, t.branches[0].ca
-		t.branches[0].change(p, "")
+		t.branches[0].filters.change(p, m, "")
 	}
 	if len(t.branches) < 2 && t.invalid == 0 {
 		return nil
@@ -204,7 +193,7 @@ func (t *targets) share(p *model.Policy, own *model.Backend, rule string) (split
 		to.Rule, to.Servers = model.BranchRule(rule, strconv.Itoa(i)), from.servers
 		to.CA = from.ca
 		split = append(split, model.Target{Backend: to})
-		from.change(p, to.Name())
+		from.filters.change(p, m, to.Name())
 		k.Branches = append(k.Branches, model.Branch{Backend: to.Name(), Weight: from.weight, ID: model.BranchID(to.Rule)})
 	}
 	if t.invalid > 0 {

@@ -163,7 +163,17 @@ func TestRefused(t *testing.T) {
 		{`filters: [{type: ResponseHeaderModifier, responseHeaderModifier: {add: [{name: a, value: "b\nc"}]}}]`, "spec.rules[0].filters[0].responseHeaderModifier.add[0].value"},
 		{"timeouts: {request: 5}", "spec.rules[0].timeouts.request"},
 		{"sessionPersistence: {}", "spec.rules[0].sessionPersistence"},
-		{"backendRefs: [{name: web, port: 80, filters: [{type: URLRewrite}]}]", "spec.rules[0].backendRefs[0].filters[0].type"},
+		{"backendRefs: [{name: web, port: 80, filters: [{type: URLRewrite}]}]", "spec.rules[0].backendRefs[0].filters[0]"},
+		{"backendRefs: [{name: web, port: 80, filters: [{type: CORS, cors: {}}]}]", "spec.rules[0].backendRefs[0].filters[0].type"},
+		{"backendRefs: [{name: web, port: 80, filters: [{type: URLRewrite, urlRewrite: {hostname: 'a|b'}}]}]", "spec.rules[0].backendRefs[0].filters[0].urlRewrite.hostname"},
+		{`backendRefs: [{name: web, port: 80, filters: [{type: URLRewrite, urlRewrite: {path: {type: ReplaceFullPath, replaceFullPath: "/a b"}}}]}]`, "spec.rules[0].backendRefs[0].filters[0].urlRewrite.path"},
+		{"backendRefs: [{name: web, port: 80, filters: [{type: URLRewrite, urlRewrite: {}}, {type: URLRewrite, urlRewrite: {}}]}]", "spec.rules[0].backendRefs[0].filters[1]"},
+		{"matches: [{path: {type: Exact, value: /a}}]\nbackendRefs: [{name: web, port: 80, filters: [{type: URLRewrite, urlRewrite: {path: {type: ReplacePrefixMatch, replacePrefixMatch: /b}}}]}]", "spec.rules[0].matches[0].path.type"},
+		{
+			"backendRefs: [{name: web, port: 80, filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: a, value: " + strings.Repeat("b", 8000) + "}]}}, " +
+				"{type: URLRewrite, urlRewrite: {path: {type: ReplaceFullPath, replaceFullPath: /" + strings.Repeat("a", 200) + "}}}]}]",
+			"spec.rules[0].backendRefs[0].filters",
+		},
 		{"backendRefs: [{name: web, port: 80, filters: [{type: RequestHeaderModifier}]}]", "spec.rules[0].backendRefs[0].filters[0]"},
 		{"backendRefs: [{name: web, port: 80, filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: Host, value: a}]}}]}]", "spec.rules[0].backendRefs[0].filters[0].requestHeaderModifier.set[0].name"},
 	} {
