@@ -21,7 +21,7 @@ var first = []string{"test/cases", "test/api", "router/kube", "test/console", "r
 
 // clusters are packages that test on a cluster and mostly wait for what it does: a lane leaves two thirds of two processors idle. Two
 // lanes take as long as each other; within one, the packages run one by one.
-var clusters = [][]string{{"test/e2e/lb", "test/e2e/lb6"}, {"test/e2e", "test/e2e/chart", "test/demo"}}
+var clusters = [][]string{{"test/e2e/lb", "test/e2e/lb6", "test/demo"}, {"test/e2e", "test/e2e/chart"}}
 
 // alone are packages that run one by one, with nothing beside them: they put load on a cluster or on the machine, and measure how long
 // nothing answers meanwhile.
