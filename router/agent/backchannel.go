@@ -94,6 +94,7 @@ func (e *Engine) endReported(ctx context.Context, r *spop.Request, out *spop.Rep
 		a = v.report(ctx, r.Arg("body").Text())
 	}
 	e.metrics.decided(&a, e.now().Sub(began))
+	a.Ended = a.Status == isDone
 	a.write(out)
 }
 

@@ -282,6 +282,15 @@ func TestCredentials(t *testing.T) {
 		"external and basic":       {snapshot.Policy{External: cached("Cookie:s"), Basic: basic}, "ac"},
 		"basic, counted by user":   {snapshot.Policy{Basic: basic, Identities: []snapshot.Identity{{}}}, "a"},
 		"the same with keys":       {snapshot.Policy{Basic: basic, APIKeys: &snapshot.APIKeys{}, Identities: []snapshot.Identity{{}}}, ""},
+		"session":                  {snapshot.Policy{OIDC: &snapshot.OIDC{}}, "s"},
+		"session, rule by claim":   {snapshot.Policy{OIDC: &snapshot.OIDC{}, Authorization: []authorize.Rule{{Claims: []authorize.Claim{{}}}}}, "s"},
+		"session, rule by path":    {snapshot.Policy{OIDC: &snapshot.OIDC{}, Authorization: []authorize.Rule{{Paths: []authorize.Path{{}}}}}, ""},
+		"session with claims":      {snapshot.Policy{OIDC: &snapshot.OIDC{Claims: []snapshot.ClaimHeader{{}}}}, ""},
+		"session, token for pods":  {snapshot.Policy{OIDC: &snapshot.OIDC{AccessToken: "Authorization"}}, ""},
+		"session and basic":        {snapshot.Policy{OIDC: &snapshot.OIDC{}, Basic: basic}, ""},
+		"session, any":             {snapshot.Policy{OIDC: &snapshot.OIDC{}, Satisfy: snapshot.Any}, ""},
+		"session, API keys":        {snapshot.Policy{OIDC: &snapshot.OIDC{}, APIKeys: &snapshot.APIKeys{}}, ""},
+		"session, shared limit":    {snapshot.Policy{OIDC: &snapshot.OIDC{}, Limits: []snapshot.Counted{{}}}, ""},
 		"rules alone":              {snapshot.Policy{Authorization: []authorize.Rule{{}}}, ""},
 	} {
 		if got := test.p.Credentials(); got != test.want {

@@ -195,7 +195,10 @@ func (m *login) decide(ctx context.Context, e *Engine, p *policy, q *Question, i
 	case v.path == m.RedirectPath:
 		return v.callback(ctx)
 	case v.path == m.LogoutPath:
-		return v.logout(ctx)
+		_, ends := v.session()
+		a := v.logout(ctx)
+		a.Ended = ends
+		return a
 	case v.path == m.backChannel:
 		return v.reported()
 	case v.skipped():
@@ -292,6 +295,9 @@ func (v *visit) admit(s *userSession, cookies []Header, id *identity) Answer {
 	claims := s.claims
 	id.claims = claims
 	a := Answer{Status: allowed, group: groupOIDC, from: fromAgent, Client: cookies}
+	if len(cookies) == 0 {
+		a.TTL = v.sessionLife(s)
+	}
 	if sub, _ := claims.Values("sub"); len(sub) == 1 {
 		a.Consumer = sub[0]
 	}

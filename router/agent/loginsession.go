@@ -177,6 +177,25 @@ func (v *visit) due(s *userSession, now time.Time) bool {
 	return now.Unix() >= s.Fresh-early
 }
 
+// longestKept is for how long HAProxy may let requests of a session on by itself. The rules of
+// package render that forget such verdicts count on it (render.sessionKept).
+const longestKept = 10 * time.Second
+
+// sessionLife is for how long a verdict about a session holds: until it would be another one, or has
+// cookies to renew.
+func (v *visit) sessionLife(s *userSession) time.Duration {
+	now := v.e.now()
+	ends := []time.Time{time.Unix(s.Start, 0).Add(v.Cookie.MaxAge), time.Unix(s.Seen, 0).Add(v.Cookie.Idle)}
+	if v.Refresh && s.Refresh != "" && s.Fresh != 0 {
+		ends = append(ends, time.Unix(s.Fresh-min(60, max(s.Life, 0)/4), 0))
+	}
+	life := longestKept
+	for _, end := range ends {
+		life = min(life, end.Sub(now))
+	}
+	return life
+}
+
 // renewal is what became of a refresh. The zero one says that the provider did not answer.
 type renewal struct {
 	session  *userSession

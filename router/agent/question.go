@@ -56,6 +56,8 @@ type Answer struct {
 	Body            string
 	// TTL is for how long HAProxy may let requests with the same credentials on by itself.
 	TTL time.Duration
+	// Ended says that a session may have ended, so HAProxy is to forget all verdicts by sessions.
+	Ended bool
 	// Consumer is who the client is, Reason why it is refused; both are for the log.
 	Consumer, Reason string
 	// Identities are what limits count the request by: 16 hexadecimal digits for each one of
@@ -117,6 +119,9 @@ func (a *Answer) variables(r *spop.Reply) bool {
 	const txn = spop.ScopeTransaction
 	if a.Reason != "" {
 		r.SetString(txn, "reason", a.Reason)
+	}
+	if a.Ended {
+		r.SetInt(txn, "ended", 1)
 	}
 	if !setHeaders(r, "cset", a.Limits) {
 		return false

@@ -96,10 +96,12 @@ func (a Agent) Rules() []string {
 	for _, by := range []string{byHeader, byCookie} {
 		add(`http-request set-var-fmt(txn.ask_text) "b%s%s%s" if %s { var(txn.ask_by) -m str ac } !{ var(txn.ask_odd) -m found } %s`, text, part("authorization"), part("cookie"), asked, by)
 	}
+	rules = append(rules, sessionKeyRule(text+part("cookie")))
 	add("http-request set-var(txn.ask_key) var(txn.ask_text),hmac(sha256,proc.key) if { var(txn.ask_text) -m found }")
 	add("http-request unset-var(txn.ask_text) if { var(txn.ask_text) -m found }")
 	add("http-request set-var(txn.ask_now) date if %s", asked)
 	add("http-request set-var(txn.ask_left) var(txn.ask_key),table_gpt(0,router_verdicts),sub(txn.ask_now) if { var(txn.ask_key) -m found }")
+	add("http-request set-var(txn.ask_left) int(0) if %s { var(txn.ask_left),add(txn.ask_now),sub(proc.session_end) -m int le %d }", bySession, sessionKept)
 	// The second question goes to the other worker, if the first had no answer. In the
 	// moment after a worker was killed it may meet another of its connections, whose end
 	// HAProxy has not seen yet, and so may each one right after it: the third and the fourth
@@ -142,17 +144,38 @@ func logoutRules() []string {
 		fmt.Sprintf("http-request wait-for-body time %s at-least %d", logoutBodyTime, logoutBody+1) + body,
 		"http-request send-spoe-group fairlead logout" + body,
 		"http-request send-spoe-group fairlead logout" + body,
+		"http-request set-var(proc.session_end) date if { var(txn.fl.ended) -m found }",
 		`http-request return status 200 if { var(txn.fl.verdict) -m str done }`,
 	}
 }
 
+// bySession is true for requests whose verdict may be kept by the cookies of a session.
+const bySession = "{ var(txn.ask_by) -m str s }"
+
+// sessionKept is the most that the agent has such a verdict kept, in seconds. A verdict ends so many
+// seconds after it was made or earlier, so one that ends later than that after a logout was made after it.
+const sessionKept = 10
+
+// Bounds of what a key of such a verdict is made of: a text that does not fit into HAProxy's buffer
+// would be cut, and then be the key of other requests.
+const mostSessionCookies, mostSessionPath = 8 << 10, 2 << 10
+
+// sessionKeyRule makes the key of a verdict about a session: besides cookies, the host and path that the
+// agent looked at. Without TLS there is none. First is what all keys have, and the cookies.
+func sessionKeyRule(first string) string {
+	return fmt.Sprintf(`http-request set-var-fmt(txn.ask_text) "s%s%%[req.hdr(host),length]:%%[req.hdr(host)]%%[path,length]:%%[path]" if %s !{ var(txn.ask_odd) -m found } { ssl_fc } { req.fhdr_cnt(cookie) eq 1 } { req.fhdr(cookie),length le %d } { req.hdr(host),length le 255 } { path,length le %d }`,
+		first, bySession, mostSessionCookies, mostSessionPath)
+}
+
 // sessionRules keep cookies of sessions from pods of routes without a login, on hosts where
-// routes protect different things; of routes with one, the agent takes them out. A request
+// routes protect different things; of routes with one, the agent takes them out, and these rules do where its
+// verdict was kept. A request
 // with several Cookie headers, which browsers do not send, keeps none.
 func sessionRules() []string {
 	const had = "{ var(txn.had_session) -m found }"
 	return []string{
 		"http-request set-var(txn.had_session) bool(true) if { var(txn.backend_as_written) -m found } { req.fhdr(cookie) -m sub __Host-fl- __Secure-fl- }",
+		"http-request set-var(txn.had_session) bool(true) if " + bySession + " { var(txn.ask_left) -m int gt 0 }",
 		"http-request del-header cookie if " + had + " { req.fhdr_cnt(cookie) gt 1 }",
 		`http-request set-header cookie "%[req.fhdr(cookie),regsub(';? *__Host-fl-[^;]*','',g),regsub(';? *__Secure-fl-[^;]*','',g),regsub('^[; ]*','')]" if ` + had + " { req.fhdr_cnt(cookie) eq 1 }",
 		"http-request del-header cookie if " + had + " !{ req.fhdr(cookie) -m len gt 0 }",
@@ -198,7 +221,7 @@ func (a Agent) Config() []string {
 		"  option continue-on-error",
 		"  option set-on-error err",
 		"  option set-process-time ms",
-		"  register-var-names verdict set del body rset radd rok ttl consumer reason who count wait cset",
+		"  register-var-names verdict set del body rset radd rok ttl consumer reason who count wait cset ended",
 		"  timeout processing " + a.Processing,
 		"  use-backend router_agent",
 		"spoe-group ask",

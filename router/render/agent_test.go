@@ -57,7 +57,7 @@ func TestAgentSections(t *testing.T) {
 	if all := strings.Join(a.Rules(), "\n"); !strings.Contains(all, "hmac(sha256,proc.key)") || strings.Contains(all, "uuid") {
 		t.Error("verdicts are not kept by the key of the pod")
 	}
-	for key, want := range map[string]int{"": 1, "YWJj": 2, "YWI=": 2, "a b": 1, "a)\n": 1, "a),upper": 1} {
+	for key, want := range map[string]int{"": 1, "YWJj": 3, "YWI=": 3, "a b": 1, "a)\n": 1, "a),upper": 1} {
 		if lines := render.Globals(key); len(lines) != want {
 			t.Errorf("with the key %q: %q", key, lines)
 		}

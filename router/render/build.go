@@ -225,7 +225,7 @@ const (
 // beyondLibrary are the beginnings of lines that HAProxy takes in a section and the
 // library does not know there.
 var beyondLibrary = map[parser.Section][]string{
-	parser.Global: {"tune.cli.max-payload-size ", "tune.max-rules-at-once ", "tune.stick-counters ", "set-var proc.key "}, // 3.4
+	parser.Global: {"tune.cli.max-payload-size ", "tune.max-rules-at-once ", "tune.stick-counters ", "set-var proc.key ", "set-var proc.session_end "}, // 3.4
 	parser.Defaults: {
 		"timeout client-hs ", "option idle-close-on-response",
 		"http-request ", "http-response ", "http-after-response ", "tcp-request content ", // rules in defaults: 2.5

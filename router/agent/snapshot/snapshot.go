@@ -248,10 +248,13 @@ type ClaimHeader struct {
 }
 
 // Credentials says by which headers of a request HAProxy may let a client on without
-// asking again: "a" for Authorization, "c" for Cookie, "ac" for both, and "" if each
-// request must be asked about, because the verdict depends on something else, or
-// comes with headers for the pod. The router writes it into the Route's record.
+// asking again: "a" for Authorization, "c" for Cookie, "ac" for both, "s" for the cookies
+// of a session at one host and path, and "" if each request must be asked about, because the
+// verdict depends on something else, or comes with headers for the pod. The router writes it into the Route's record.
 func (p *Policy) Credentials() string {
+	if p.keepsSessions() {
+		return "s"
+	}
 	if len(p.Limits) > 0 || p.Satisfy == Any || p.OIDC != nil || !p.keepable() || p.Basic == nil && p.JWT == nil && p.External == nil {
 		return ""
 	}
@@ -285,6 +288,14 @@ func (p *Policy) Credentials() string {
 		return "c"
 	}
 	return "a"
+}
+
+// keepsSessions reports whether nothing but the session decides, and nothing of it is for the pod.
+func (p *Policy) keepsSessions() bool {
+	o := p.OIDC
+	return o != nil && len(o.Claims) == 0 && o.AccessToken == "" && o.IDToken == "" &&
+		p.Basic == nil && p.JWT == nil && p.External == nil && p.APIKeys == nil &&
+		len(p.Limits) == 0 && p.Satisfy != Any && p.keepable()
 }
 
 // credentials says by which of the two headers the server's answers may be kept, and
