@@ -83,7 +83,7 @@ func (v *visit) certs() answer {
 
 // certMatches reports whether all words are in what the line shows.
 func certMatches(c *explain.Cert, words []string) bool {
-	text := strings.ToLower(strings.Join([]string{c.Host, c.Route, c.From, c.Issuer, c.Key, c.State}, " "))
+	text := strings.ToLower(strings.Join([]string{c.Host, c.Route, c.Listener, c.From, c.CertManager.Text(), c.Issuer, c.Key, c.State}, " "))
 	for _, w := range words {
 		if !strings.Contains(text, w) {
 			return false

@@ -22,6 +22,22 @@ kind: Route
 metadata: {name: external, namespace: web, uid: u1, creationTimestamp: "2026-01-03T00:00:00Z"}
 spec: {host: external.example.com, to: {kind: Service, name: shop}, tls: {termination: edge, externalCertificate: {name: web-tls}}}
 `
+	const more = `---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: made, namespace: web, uid: u2, annotations: {cert-manager.io/cluster-issuer: letsencrypt}}
+spec: {ingressClassName: openshift-default, tls: [{hosts: [made.example.com], secretName: made-tls}], rules: [{host: made.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: shop, port: {number: 80}}}}]}}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: web, uid: u3}
+spec: {gatewayClassName: fairlead, listeners: [{name: https, port: 443, protocol: HTTPS, hostname: gw.example.com, tls: {certificateRefs: [{name: gw-tls}]}}]}
+`
+	listeners := manifest.NewReader("default")
+	listeners.Read("all.yaml", []byte(shop+route+more))
+	newBed(t, decided(t, listeners.Objects()), true).says(t, "certs", http.StatusOK, []string{
+		"gw.example.com Secret web/gw-tls is not among the manifests", "gateway/web/gw#https", "made.example.com Secret web/made-tls is not among the manifests", "ingress made", "cert-manager: ClusterIssuer letsencrypt",
+	}, nil)
 	r := manifest.NewReader("default")
 	r.Read("all.yaml", []byte(shop+route))
 	o := r.Objects()

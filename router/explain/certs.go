@@ -38,8 +38,10 @@ type Certs struct {
 // Cert is a certificate for one host.
 type Cert struct {
 	Host string `json:"host"`
-	// Route is "namespace/name", empty for the default certificate.
-	Route string `json:"route,omitempty"`
+	// Route is "namespace/name", and Listener such as "gateway/namespace/name#listener"; both are
+	// empty for the default certificate.
+	Route    string `json:"route,omitempty"`
+	Listener string `json:"listener,omitempty"`
 	// From is "route", "secret NAME", "ingress NAME, secret NAME", "default" for a
 	// Route that brings none, or "generated" for a default certificate of the operator.
 	From string `json:"from"`
@@ -61,6 +63,8 @@ type Cert struct {
 	// that get the default certificate.
 	SameAs []string `json:"sameAs,omitempty"`
 	Hosts  int      `json:"hosts,omitempty"`
+	// CertManager is nil where there is no sign of cert-manager.
+	CertManager *CertManager `json:"certManager,omitempty"`
 	// Unread says that it is in a Secret that could not be read.
 	Unread bool `json:"-"`
 
@@ -93,11 +97,12 @@ type CertArgs struct {
 	Expiring time.Duration
 }
 
-// selects reports whether a line is to be shown.
+// selects reports whether a line of a list is to be shown.
 func (a CertArgs) selects(c *Cert) bool {
-	namespace, name, _ := strings.Cut(c.Route, "/")
-	if a.Name != "" {
-		return a.Name == name && a.Namespace == namespace
+	namespace, _, _ := strings.Cut(c.Route, "/")
+	if c.Listener != "" {
+		_, rest, _ := strings.Cut(c.Listener, "/")
+		namespace, _, _ = strings.Cut(rest, "/")
 	}
 	return !c.quiet && (a.Namespace == "" || a.Namespace == namespace)
 }
@@ -113,26 +118,35 @@ func (s *Snapshot) Certs(a CertArgs) (*Certs, error) {
 	if a.Name != "" && s.source.routes[only] == nil {
 		return nil, s.missing("Route", only)
 	}
+	if a.Name != "" {
+		s.certOf(list, only, a.Expiring)
+		return list, nil
+	}
 	all, hosts := s.routeCerts(a.Expiring)
+	all = append(all, s.listenerCerts(a.Expiring)...)
 	share(all)
 	for i := range all {
 		if a.selects(&all[i]) {
 			list.Items = append(list.Items, all[i])
 		}
 	}
-	slices.SortStableFunc(list.Items, func(x, y Cert) int { return cmp.Or(cmp.Compare(x.Host, y.Host), cmp.Compare(x.Route, y.Route)) })
-	if a.Name == "" {
-		list.Items = append(list.Items, s.defaultItem(hosts, a.Expiring)...)
-	}
+	slices.SortStableFunc(list.Items, func(x, y Cert) int {
+		return cmp.Or(cmp.Compare(x.Host, y.Host), cmp.Compare(x.Route, y.Route), cmp.Compare(x.Listener, y.Listener))
+	})
+	list.Items = append(list.Items, s.defaultItem(hosts, a.Expiring)...)
 	if s.defaultCert == nil && hosts > 0 {
 		list.Notes = append(list.Notes, "the default certificate, which "+count(hosts, "host")+" get, is not known here")
 	}
 	for _, key := range s.source.keys() {
 		if why := s.source.unreadable[key]; why != "" && !s.hides(key) && (a.Namespace == "" || a.Namespace == key.Namespace) {
-			list.Notes = append(list.Notes, "the certificate of route "+key.String()+" was not checked: "+why)
+			list.Notes = append(list.Notes, notChecked(key, why))
 		}
 	}
 	return list, nil
+}
+
+func notChecked(key model.Object, why string) string {
+	return "the certificate of route " + key.String() + " was not checked: " + why
 }
 
 // routeCerts returns what is shown for each Route, and how many hosts get the default
@@ -176,7 +190,9 @@ func (s *Snapshot) routeCert(key model.Object, soon time.Duration) (c *Cert, own
 	if len(all) > 0 {
 		c.Host = all[0].Host
 	}
-	own = c.From != fromDefault
+	if own = c.From != fromDefault; own {
+		c.CertManager = s.managerOfRoute(key, r)
+	}
 	switch {
 	case s.source.unreadable[key] != "":
 		c.State, c.Unread, c.Problems = certUnknown, true, append(c.Problems, s.source.unreadable[key])
@@ -252,8 +268,12 @@ func (s *Snapshot) certFrom(key model.Object, r *routev1.Route) string {
 	case t.Certificate != "":
 		from = "route"
 	}
-	if i := s.source.ingress[key]; i != "" && from != fromDefault {
+	i := s.source.ingress[key]
+	switch {
+	case i != "" && from != fromDefault:
 		from = strings.TrimSuffix("ingress "+i+", "+from, ", route")
+	case i != "" && s.source.unreadable[key] != "": // its Secret could not be read
+		from = "ingress " + i
 	}
 	return from
 }
@@ -270,6 +290,7 @@ func (s *Snapshot) defaultItem(hosts int, soon time.Duration) []Cert {
 	}
 	key := model.Object{Kind: door.KindSecret, Namespace: api.OperandNamespace, Name: api.CertificateSecretName(s.options.Router)}
 	if secret := s.objects.Secrets[key]; secret != nil {
+		c.CertManager = managerOf(secret)
 		c.From = cmp.Or(strings.Replace(secret.Annotations[api.AnnotationCertificateSource], "/", " ", 1), "secret "+key.Name)
 	}
 	c.fill(chain, s.options.Now, soon)
@@ -313,7 +334,7 @@ func issuerOf(c *x509.Certificate) string {
 func share(all []Cert) {
 	routes := map[string][]string{}
 	for _, c := range all {
-		if !c.quiet && c.From != fromDefault && c.Fingerprint != "" {
+		if !c.quiet && c.Route != "" && c.From != fromDefault && c.Fingerprint != "" {
 			routes[c.Fingerprint] = append(routes[c.Fingerprint], c.Route)
 		}
 	}
@@ -343,44 +364,7 @@ func (l *Certs) Good(expiring bool) bool {
 	})
 }
 
-// Handshake is what a client that names a server was shown.
-type Handshake struct {
-	Name    string `json:"name"`
-	Address string `json:"address"`
-	// Fingerprint is that of the certificate that was shown, Planned that of the one that
-	// the router should show, empty if it is not known. From says where that is from.
-	Fingerprint string `json:"fingerprint"`
-	Subject     string `json:"subject"`
-	Planned     string `json:"planned"`
-	From        string `json:"from"`
-	AsPlanned   bool   `json:"asPlanned"`
-}
-
-// Compare adds what a handshake showed, a certificate in DER.
-func (s *Snapshot) Compare(l *Certs, name, address string, leaf *x509.Certificate) {
-	text, from := s.shown(match.ServerName(name))
-	h := &Handshake{Name: name, Address: address, Fingerprint: fingerprint(leaf), Subject: leaf.Subject.String(), From: from}
-	if chain := certificate.Parse(text); len(chain) > 0 {
-		h.Planned = fingerprint(chain[0])
-	}
-	h.AsPlanned = h.Planned == h.Fingerprint
-	l.Handshake = h
-}
-
 func fingerprint(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:])
-}
-
-// RouterAddress returns the address of the router's load-balancer Service, "" if it is not
-// known.
-func (s *Snapshot) RouterAddress() string {
-	v := s.objects.Services[model.Object{Kind: door.KindService, Namespace: api.OperandNamespace, Name: api.RouterName(s.options.Router)}]
-	if v == nil {
-		return ""
-	}
-	for _, i := range v.Status.LoadBalancer.Ingress {
-		return cmp.Or(i.IP, i.Hostname)
-	}
-	return ""
 }

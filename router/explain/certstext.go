@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -32,19 +33,26 @@ func (l *Certs) Text(w io.Writer) error {
 
 func (l *Certs) table(p *printer) {
 	rows := [][]string{{"HOST", "ROUTE", "FROM", "ISSUER", "KEY", "ENDS", "STATE"}}
+	managed := slices.ContainsFunc(l.Items, func(c Cert) bool { return c.CertManager != nil })
+	if managed {
+		rows[0] = append(rows[0], "CERT-MANAGER")
+	}
 	for i := range l.Items {
 		c := &l.Items[i]
-		name, state := dashed(c.Route), c.State
-		if c.Route == "" {
+		name, state := cmp.Or(c.Route, c.Listener), c.State
+		if name == "" {
 			name = "(default)"
 			state += ", used by " + count(c.Hosts, "host")
 		}
 		rows = append(rows, []string{dashed(c.Host), name, c.From, dashed(c.Issuer), dashed(c.Key), l.ends(c.NotAfter), state})
+		if managed {
+			rows[i+1] = append(rows[i+1], dashed(c.CertManager.Text()))
+		}
 	}
 	p.table(rows)
 	for i := range l.Items {
 		for _, problem := range l.Items[i].Problems {
-			p.line("%s: %s", strings.TrimSpace(l.Items[i].Host+" "+l.Items[i].Route), problem)
+			p.line("%s: %s", strings.TrimSpace(l.Items[i].Host+" "+cmp.Or(l.Items[i].Route, l.Items[i].Listener)), problem)
 		}
 	}
 }
@@ -69,6 +77,9 @@ func (l *Certs) detailOf(p *printer, c *Cert) {
 	}
 	if c.NotBefore != nil {
 		rows = append(rows, []string{"  valid from", certificate.Day(*c.NotBefore)}, []string{"  ends", l.ends(c.NotAfter)})
+	}
+	if c.CertManager != nil {
+		rows = append(rows, []string{"  cert-manager", c.CertManager.Text()})
 	}
 	if len(c.SameAs) > 0 {
 		rows = append(rows, []string{"  also of", strings.Join(c.SameAs, ", ")})
