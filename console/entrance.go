@@ -169,6 +169,7 @@ func (e *Entrance) login(w http.ResponseWriter, r *http.Request) {
 		e.ask(w, http.StatusServiceUnavailable, "The API server could not be asked about the token. Try again.")
 		return
 	}
+	e.pages.sights.forget(user)
 	cookie := e.sessions.begin(user, token, endOfToken(token, e.sessions.now().Add(sessionLife)))
 	e.options.Log.Info("a user has logged in", "user", user.Name, "from", from.String())
 	http.SetCookie(w, &http.Cookie{Name: hostCookie, Value: cookie, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(sessionLife / time.Second)})

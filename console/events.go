@@ -47,7 +47,9 @@ type eventsPage struct {
 	// Trouble says why the events could not be read.
 	Trouble, EventAge string
 	Cluster           bool
-	Notes             []string
+	// Pending says that the events are still being read.
+	Pending bool
+	Notes   []string
 }
 
 // List is the search, for its form.
@@ -61,7 +63,7 @@ func (v *visit) events() answer {
 	all := v.world.findingEvents(v.pages)
 	if data.Cluster {
 		k := v.written()
-		data.Trouble, data.EventAge = problemText(k.err), ageText(k.age)
+		data.Trouble, data.EventAge, data.Pending = problemText(k.err), ageText(k.age), v.pending
 		if k.value != nil {
 			all = append(slices.Clip(all), k.value.Items...)
 			data.Notes = first(k.value.Notes, notesShown)

@@ -13,6 +13,8 @@ type keeper[T any] struct {
 	read  func(ctx context.Context, before *T) (*T, error)
 	now   func() time.Time
 	fresh time.Duration
+	// patience is how long a request waits for a reading that it needs.
+	patience time.Duration
 
 	mu    sync.Mutex
 	value *T
@@ -46,7 +48,7 @@ func (k *keeper[T]) get(ctx, process context.Context) kept[T] {
 	old := k.value == nil || k.now().Sub(k.at) > max(oldAfter, 3*k.pause())
 	k.mu.Unlock()
 	if ended != nil && old {
-		await(ctx, ended)
+		await(ctx, ended, k.patience)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -62,8 +64,8 @@ func (k *keeper[T]) pause() time.Duration {
 }
 
 // await waits for a reading, but not for long: a page that says so is better than none.
-func await(ctx context.Context, ended <-chan struct{}) {
-	limit := time.NewTimer(waitAtMost)
+func await(ctx context.Context, ended <-chan struct{}, most time.Duration) {
+	limit := time.NewTimer(most)
 	defer limit.Stop()
 	select {
 	case <-ended:

@@ -17,7 +17,7 @@ func TestKeeper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int32
 		took := 100 * time.Millisecond
-		k := &keeper[int]{now: time.Now, fresh: freshFor, read: func(context.Context, *int) (*int, error) {
+		k := &keeper[int]{now: time.Now, fresh: freshFor, patience: waitAtMost, read: func(context.Context, *int) (*int, error) {
 			time.Sleep(took) //nolint:forbidigo // the clock of a bubble
 			return new(int(reads.Add(1))), nil
 		}}

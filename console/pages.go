@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/fairlead/fairlead/router/explain"
 )
 
 // visit is a request for a page.
@@ -23,6 +21,8 @@ type visit struct {
 	world  *world
 	viewer *viewer
 	r      *http.Request
+	// pending says that a part of the page is still being read.
+	pending bool
 }
 
 // answer is a page to be shown.
@@ -148,13 +148,16 @@ func (v *visit) show(w http.ResponseWriter, here string, a answer) {
 	}
 	if v.options.Cluster && (a.name == "addresses" || a.name == "events" || a.name == "overview") {
 		p.Every = int(streamComment / time.Second)
+		if v.pending {
+			p.Every = int(partEvery / time.Second)
+		}
 	}
 	if v.options.Command != nil && a.line.Command != "" {
 		p.Command = v.options.Command(a.line)
 	}
 	if v.world != nil {
 		p.Generation, p.Age = v.world.generation, ageText(v.kept.age)
-		v.ask(v.world, func(s *explain.Snapshot) { p.Notes = s.Notes() })
+		p.Notes = v.world.notes
 		if v.viewer.cut {
 			p.Notes = append([]string{fmt.Sprintf("your rights were asked about for the first %d namespaces: what others have is not shown", reviewsOfUser)}, p.Notes...)
 		}

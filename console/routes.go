@@ -142,8 +142,6 @@ func (v *visit) export(w http.ResponseWriter, name string) {
 		_ = writeCSV(w, chosen) // only a browser that has gone does not take it
 		return
 	}
-	var notes []string
-	v.ask(v.world, func(s *explain.Snapshot) { notes = s.Notes() })
 	w.Header().Set("Content-Type", "application/json")
-	_ = writeJSON(w, chosen, notes)
+	_ = writeJSON(w, chosen, v.world.notes)
 }

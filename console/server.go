@@ -131,7 +131,7 @@ func newPages(o Options, base string) (*pages, error) {
 	}
 	p := &pages{options: o, base: base, look: l, process: context.Background()}
 	p.streams.most, p.streams.life = streamsKept, streamLife
-	p.readings.worlds = &keeper[world]{now: o.Now, fresh: cmp.Or(o.Fresh, freshFor), read: func(ctx context.Context, before *world) (*world, error) {
+	p.readings.worlds = &keeper[world]{now: o.Now, fresh: cmp.Or(o.Fresh, freshFor), patience: waitAtMost, read: func(ctx context.Context, before *world) (*world, error) {
 		var former *explain.Snapshot
 		if before != nil {
 			former = before.snapshot
@@ -142,11 +142,11 @@ func newPages(o Options, base string) (*pages, error) {
 		}
 		return p.nextWorld(s, before)
 	}}
-	p.readings.health = &keeper[check.Report]{now: o.Now, fresh: healthFresh, read: func(ctx context.Context, _ *check.Report) (*check.Report, error) {
+	p.readings.health = &keeper[check.Report]{now: o.Now, fresh: healthFresh, patience: partWait, read: func(ctx context.Context, _ *check.Report) (*check.Report, error) {
 		return o.Source.Health(ctx)
 	}}
-	p.readings.networks = &keeper[Network]{now: o.Now, fresh: freshFor, read: p.readNetwork}
-	p.readings.happened = &keeper[Events]{now: o.Now, fresh: healthFresh, read: p.readEvents}
+	p.readings.networks = &keeper[Network]{now: o.Now, fresh: freshFor, patience: partWait, read: p.readNetwork}
+	p.readings.happened = &keeper[Events]{now: o.Now, fresh: healthFresh, patience: partWait, read: p.readEvents}
 	return p, nil
 }
 

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/fairlead/fairlead/check"
@@ -46,6 +45,8 @@ type world struct {
 	namespaces []string
 	// generation differs between worlds whose snapshots differ.
 	generation int
+	// notes say what the answers leave open.
+	notes []string
 	// certs is made when it is asked for, under pages.asking.
 	certs *explain.Certs
 	// findings are made like certs.
@@ -68,6 +69,7 @@ func (w *world) certificates(p *pages) (items []explain.Cert, err error) {
 // newWorld derives what pages need of each snapshot once.
 func newWorld(s *explain.Snapshot, before *world) *world {
 	w := &world{snapshot: s, rows: s.Rows(), listeners: s.ListenerRows(), namespaces: s.Namespaces(), generation: 1}
+	w.notes = s.Notes() // after the rows, which have everything decided
 	if before != nil {
 		w.generation = before.generation + 1
 	}
@@ -82,7 +84,7 @@ func (p *pages) nextWorld(s *explain.Snapshot, before *world) (*world, error) {
 	case err != nil:
 		return nil, err
 	case now == before:
-	case before != nil && before.snapshot == s && slices.Equal(before.namespaces, now.namespaces):
+	case before != nil && before.snapshot == s:
 		p.views.keep(before, now, touched)
 	default:
 		p.views.forget(now)
@@ -112,4 +114,7 @@ const (
 	// oldAfter is the age from which a request waits for newer data, and waitAtMost for
 	// how long.
 	oldAfter, waitAtMost = 30 * time.Second, 10 * time.Second
+	// partWait is how long a page waits for one of its parts, such as the checks: without it the page
+	// says that it is being read, and its script asks again after partEvery.
+	partWait, partEvery = 500 * time.Millisecond, 2 * time.Second
 )

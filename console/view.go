@@ -73,13 +73,13 @@ func (v *visit) checks() (k kept[check.Report], shown bool) {
 	if !v.options.Cluster || !v.viewer.all {
 		return k, false
 	}
-	return v.readings.health.get(v.r.Context(), v.process), true
+	return reading(v, v.readings.health), true
 }
 
 // addresses are those of Services in namespaces that the user sees. Nodes and pools belong to
 // the whole cluster.
 func (v *visit) addresses() kept[Network] {
-	return narrowed(v.viewer, v.readings.networks.get(v.r.Context(), v.process), func(all *Network) *Network {
+	return narrowed(v.viewer, reading(v, v.readings.networks), func(all *Network) *Network {
 		own := &Network{}
 		for _, a := range all.Addresses {
 			if namespace, _, _ := strings.Cut(a.Service, "/"); v.viewer.sees(namespace) {
@@ -92,7 +92,7 @@ func (v *visit) addresses() kept[Network] {
 
 // written are the events about objects in namespaces that the user sees.
 func (v *visit) written() kept[Events] {
-	return narrowed(v.viewer, v.readings.happened.get(v.r.Context(), v.process), func(all *Events) *Events {
+	return narrowed(v.viewer, reading(v, v.readings.happened), func(all *Events) *Events {
 		own := &Events{}
 		for _, e := range all.Items {
 			if v.viewer.sees(e.Namespace) {
@@ -101,6 +101,13 @@ func (v *visit) written() kept[Events] {
 		}
 		return own
 	})
+}
+
+// reading is what there is of a part of the page, which says so if that is nothing yet.
+func reading[T any](v *visit, of *keeper[T]) kept[T] {
+	k := of.get(v.r.Context(), v.process)
+	v.pending = v.pending || k.value == nil && k.err == nil
+	return k
 }
 
 // narrowed is the part of a reading that a viewer sees. Errors are about the whole cluster.

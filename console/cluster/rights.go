@@ -20,7 +20,7 @@ import (
 const (
 	// reviewTime bounds a question, questions how many there are in a second.
 	reviewTime            = 10 * time.Second
-	questions, manyAtOnce = 200, 400
+	questions, manyAtOnce = 1000, 1000
 )
 
 // Rights asks the API server of a cluster.

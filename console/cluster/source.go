@@ -35,7 +35,7 @@ type Source struct {
 	Options
 
 	watcher *cluster.Watcher
-	// last is the snapshot of the last reading, made is when all of it was decided.
+	// last is the snapshot of the last reading, made the time by which it judges what ends.
 	last  *explain.Snapshot
 	made  time.Time
 	known atomic.Bool
@@ -56,8 +56,7 @@ func (s *Source) Known() bool { return s.known.Load() }
 // Run watches the cluster until the context ends.
 func (s *Source) Run(ctx context.Context) { s.watcher.Run(ctx) }
 
-// decidedFor is how long a snapshot is shown of objects that do not change: what ends, such as a
-// certificate, is decided by the time at which it is made.
+// decidedFor is how old the time may be by which what ends, such as a certificate, is judged.
 const decidedFor = 10 * time.Minute
 
 var _ console.Source = (*Source)(nil)

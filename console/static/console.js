@@ -72,6 +72,7 @@ async function refresh(generation) {
     addCopyButtons();
   }
   document.body.dataset.generation = generation;
+  document.body.dataset.every = page.body.dataset.every || 0;
 }
 
 // What is known of the data, and when there was word of the console. Times are those of this

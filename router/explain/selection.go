@@ -38,6 +38,8 @@ type source struct {
 	grants   map[string][]*gatewayv1.ReferenceGrant
 	// byLabels and byNamespace are the router's selectors.
 	byLabels, byNamespace labels.Selector
+	// ordered is what keys returns, nil if it is not known.
+	ordered []model.Object
 }
 
 func newSource(s *Snapshot) *source {
@@ -71,6 +73,9 @@ func (s *source) add(key model.Object, given *routev1.Route) {
 			without.ExternalCertificate = nil
 			own.Spec.TLS, r = &without, &own
 		}
+	}
+	if s.routes[key] == nil {
+		s.ordered = nil
 	}
 	s.routes[key] = r
 	if name := ingress.Owner(r); name != "" {
@@ -131,9 +136,12 @@ func (s *source) selectRoute(key model.Object, r *routev1.Route) {
 	}
 }
 
-// keys returns all routes, those that are not selected included, in order.
+// keys returns all routes, those that are not selected included, in order. The list is not to be changed.
 func (s *source) keys() []model.Object {
-	return slices.SortedFunc(maps.Keys(s.routes), compareKeys)
+	if s.ordered == nil {
+		s.ordered = slices.SortedFunc(maps.Keys(s.routes), compareKeys)
+	}
+	return s.ordered
 }
 
 func compareKeys(a, b model.Object) int {

@@ -171,7 +171,7 @@ func (s *Snapshot) readObjects(former *source) error {
 	for key, r := range s.objects.Routes {
 		switch {
 		case former != nil && former.Routes[key] == r && former.routes[key] != nil:
-			s.source.routes[key] = former.routes[key]
+			s.source.routes[key] = former.routes[key] // keys are not asked for yet
 		case s.objects.overlay.namespaces[key.Namespace] && ingress.Owner(r) != "":
 			// convertIngresses has made it, if it is still to be
 		case s.objects.Offline, s.objects.overlay.applied[refOf(r)]:

@@ -34,6 +34,10 @@ func newTouched() *Touched {
 func (t *Touched) note(c ObjectChange) {
 	o := c.object()
 	key := keyOf(o)
+	if key.Kind == "Namespace" { // of which users of others see nothing
+		t.namespaces[key.Name] = struct{}{}
+		return
+	}
 	t.namespaces[key.Namespace] = struct{}{}
 	t.names = t.names || c.Before == nil || c.Now == nil || key.Kind == door.KindService
 	t.all = t.all || key.Namespace == "" || OfGatewayAPI(string(key.Kind)) && !slices.Contains(gateway.RouteKinds(), key.Kind)
@@ -68,14 +72,18 @@ type ofGateway struct {
 
 // updateGateways decides again about the Gateway API. It begins from the start where an object has
 // changed on which all others may depend, if that is asked for.
-func (s *Snapshot) updateGateways(changes []ObjectChange, ch door.Changes, t *Touched) (of ofGateway) {
+func (s *Snapshot) updateGateways(changes []ObjectChange, ch door.Changes, ended model.Objects, t *Touched) (of ofGateway) {
 	of.hosts = map[string]struct{}{}
 	g := s.ofGateways
 	addDoors(of.hosts, g)
 	own := maps.Clone(ch.Objects)
+	maps.Copy(own, ended)
 	again := false
 	for _, c := range changes {
 		key := keyOf(c.object())
+		if key.Kind == "Namespace" && turnsNamespace(c) && s.objects.hasGatewayObjects(key.Name) {
+			again, of.changed, t.all = true, true, true
+		}
 		if !OfGatewayAPI(string(key.Kind)) {
 			continue
 		}

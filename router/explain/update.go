@@ -8,6 +8,7 @@ import (
 	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -44,7 +45,8 @@ type later struct {
 }
 
 // Later notes changes that Settle is to take in, and may be called while the snapshot answers. Now
-// is the time at which everything is to be decided again; zero is for what has changed only.
+// is the time at which what ends, such as a certificate, is to be judged from then on; zero is for the
+// former one.
 func (s *Snapshot) Later(changes []ObjectChange, now time.Time) {
 	s.later.mu.Lock()
 	defer s.later.mu.Unlock()
@@ -66,13 +68,13 @@ func (s *Snapshot) Settle() (*Touched, error) {
 		return nil, nil
 	}
 	t := newTouched()
-	again := broken || !now.IsZero() || s.needsAll(changes)
+	again := broken || s.needsAll(changes)
 	for _, c := range changes {
 		s.objects.change(c)
 	}
 	var err error
 	if !again {
-		err = sound(func() error { s.update(changes, t); return nil })
+		err = sound(func() error { s.update(changes, now, t); return nil })
 	}
 	if again || err != nil {
 		opts := s.asked
@@ -161,25 +163,26 @@ func (s *Snapshot) needsAll(changes []ObjectChange) bool {
 	}
 	byLabels := slices.ContainsFunc(s.source.policies[""].All(), (*policy.Object).ByLabels)
 	unknown := len(s.source.unknownNamespaces()) > 0
-	for _, c := range changes {
-		o := c.object()
-		switch kind := refOf(o).Kind; kind {
-		case "Ingress", "Service", "EndpointSlice", string(policy.KindRoutePolicy):
-		case string(policy.KindClusterRoutePolicy):
-			if unknown || byLabels != s.byLabelsWith(c) {
-				return true
-			}
-		case "Route":
-			if unknown || s.objects.Namespaces[o.GetNamespace()] == nil && (byLabels || !s.source.byNamespace.Empty()) {
-				return true // a note says so
-			}
-		default:
-			if !OfGatewayAPI(kind) || sharesAddress(c.Before) || sharesAddress(c.Now) {
-				return true
-			}
-		}
+	return slices.ContainsFunc(changes, func(c ObjectChange) bool { return s.changesAll(c, byLabels, unknown) })
+}
+
+// changesAll reports whether one change may do so. ByLabels says that policies select namespaces by labels,
+// and unknown that some of these are not known.
+func (s *Snapshot) changesAll(c ObjectChange, byLabels, unknown bool) bool {
+	o := c.object()
+	bySelector := byLabels || !s.source.byNamespace.Empty()
+	switch kind := refOf(o).Kind; kind {
+	case "Ingress", "Service", "EndpointSlice", string(policy.KindRoutePolicy):
+		return false
+	case "Namespace": // of which a note may say that it is not known
+		return unknown || comesOrGoes(c) && bySelector && s.source.hasRoutes(o.GetName())
+	case string(policy.KindClusterRoutePolicy):
+		return unknown || byLabels != s.byLabelsWith(c)
+	case "Route":
+		return unknown || bySelector && s.objects.Namespaces[o.GetNamespace()] == nil // a note says so
+	default:
+		return !OfGatewayAPI(kind) || sharesAddress(c.Before) || sharesAddress(c.Now)
 	}
-	return false
 }
 
 // byLabelsWith reports whether a ClusterRoutePolicy would be one of those that select by labels.
@@ -201,9 +204,16 @@ func sharesAddress(o metav1.Object) bool {
 	return ok && gatewayapi.SharesAddress(g)
 }
 
-// update decides again what depends on changes that the objects have already.
-func (s *Snapshot) update(changes []ObjectChange, t *Touched) {
+// update decides again what depends on changes that the objects have already, and on the time if that is
+// not zero.
+func (s *Snapshot) update(changes []ObjectChange, now time.Time, t *Touched) {
 	ch := s.reread(changes, t)
+	var ofGateways model.Objects
+	if !now.IsZero() {
+		var ended model.Objects
+		ended, ofGateways = s.passTime(now, t)
+		maps.Copy(ch.Objects, ended)
+	}
 	scope, touched := s.pipeline.Update(ch)
 	s.pipeline.Want().UpdateTables(s.tables, scope)
 	for name := range scope.Backends {
@@ -221,8 +231,11 @@ func (s *Snapshot) update(changes []ObjectChange, t *Touched) {
 	for key := range touched {
 		s.indexAgain(key, t.hosts)
 	}
-	of := s.updateGateways(changes, ch, t)
+	of := s.updateGateways(changes, ch, ofGateways, t)
 	s.markRows(touched, of, t)
+	if !now.IsZero() {
+		s.markCertificates()
+	}
 	s.updateIngresses(changes)
 }
 
@@ -253,6 +266,13 @@ func (s *Snapshot) reread(changes []ObjectChange, t *Touched) door.Changes {
 			if before, ok := c.Before.(*discoveryv1.EndpointSlice); ok {
 				ch.Objects[serviceOfSlice(before)] = struct{}{}
 			}
+		case *corev1.Namespace:
+			if turnsNamespace(c) {
+				ch.Objects[key] = struct{}{} // routes of Gateways depend on it
+			}
+			if s.turnsRoutes(c) {
+				maps.Copy(ch.Objects, s.source.changeAll(v.Name))
+			}
 		case *gatewayv1.ReferenceGrant:
 			grants[key.Namespace] = true
 			ch.Objects[door.GrantsOf(key.Namespace)] = struct{}{}
@@ -281,12 +301,15 @@ func (s *source) change(key model.Object) {
 	for _, of := range []map[model.Object]string{s.unselected, s.ingress, s.unreadable} {
 		delete(of, key)
 	}
-	delete(s.routes, key)
 	delete(s.selected, key)
-	if r := s.Routes[key]; r != nil {
-		s.add(key, r)
-		s.selectRoute(key, s.routes[key])
+	r := s.Routes[key]
+	if r == nil {
+		delete(s.routes, key)
+		s.ordered = nil
+		return
 	}
+	s.add(key, r)
+	s.selectRoute(key, s.routes[key])
 }
 
 // readPoliciesOf sorts the policies of some namespaces again.

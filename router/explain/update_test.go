@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/fairlead/fairlead/api"
 	"github.com/fairlead/fairlead/api/fairlead/v1alpha1"
+	"github.com/fairlead/fairlead/router/certfile"
 	"github.com/fairlead/fairlead/router/model"
 )
 
@@ -103,7 +105,7 @@ func (r *randomCluster) change(t *testing.T) ObjectChange {
 	before := r.objects[key]
 	r.version++
 	if before != nil && r.IntN(4) == 0 {
-		if kind := refOf(o).Kind; kind != "Namespace" && kind != "IngressController" {
+		if refOf(o).Kind != "IngressController" {
 			delete(r.objects, key)
 			return ObjectChange{Before: before}
 		}
@@ -318,6 +320,82 @@ func TestUpdateIsSmall(t *testing.T) {
 	}
 	if now := s.Rows(); len(now) != n || slices.EqualFunc(now, before, func(a, b *Row) bool { return a == b }) {
 		t.Errorf("%d rows, or none is another one", len(now))
+	}
+}
+
+// TestUpdateOfNamespace: a namespace that comes has nothing decided again, and one with other labels only
+// its own Routes where the router or a policy selects by labels. Time that passes has nothing decided
+// again but what has ended.
+func TestUpdateOfNamespace(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	o := manyObjects(2000)
+	for i := range 500 {
+		o.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("team-%d", i), UID: types.UID(fmt.Sprint("n", i))}})
+	}
+	s, err := NewSnapshot(o, Options{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Rows()
+	settle := func(what string, most int, at time.Time, changes ...ObjectChange) {
+		t.Helper()
+		s.Later(changes, at)
+		touched, err := s.Settle()
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		if touched.Decided > most {
+			t.Errorf("%s: %d objects were decided again", what, touched.Decided)
+		}
+	}
+	labelled := func(name, label string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "n", Labels: map[string]string{"l": label}}}
+	}
+	settle("a new namespace", 0, time.Time{}, ObjectChange{Now: labelled("new", "1")})
+	settle("its labels", 0, time.Time{}, ObjectChange{Before: labelled("new", "1"), Now: labelled("new", "2")})
+	settle("it goes", 0, time.Time{}, ObjectChange{Before: labelled("new", "2")})
+	settle("labels by which nothing selects", 0, time.Time{}, ObjectChange{Before: s.objects.Namespaces["team-7"], Now: labelled("team-7", "1")})
+	settle("ten minutes", 0, now.Add(10*time.Minute))
+	by := &v1alpha1.ClusterRoutePolicy{ObjectMeta: metav1.ObjectMeta{Name: "by-labels", UID: "p"}}
+	by.Spec.NamespaceSelector = &v1alpha1.NamespaceSelector{MatchLabels: map[string]string{"l": "2"}}
+	settle("a policy that selects by labels", 2000, time.Time{}, ObjectChange{Now: by})
+	settle("labels of a namespace with 20 Routes", 20, time.Time{}, ObjectChange{Before: s.objects.Namespaces["team-7"], Now: labelled("team-7", "2")})
+}
+
+// TestUpdateOfTime: a certificate that ends while nothing changes is shown as one that has ended.
+func TestUpdateOfTime(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	signed, err := certfile.SelfSigned("example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, rest := pem.Decode([]byte(signed.PEM))
+	tls := &routev1.TLSConfig{Termination: "edge", Certificate: string(pem.EncodeToMemory(block)), Key: string(rest)}
+	o := NewObjects()
+	r := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "shop", UID: "u1", CreationTimestamp: metav1.NewTime(now)}}
+	r.Spec = routev1.RouteSpec{Host: "shop.apps.example.com", To: routev1.RouteTargetReference{Kind: "Service", Name: "s"}}
+	r.Spec.TLS = tls
+	o.Add(r)
+	s, err := NewSnapshot(o, Options{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Rows()
+	later := now.AddDate(100, 0, 0)
+	s.Later(nil, later)
+	if _, err := s.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := NewSnapshot(o, Options{Now: later})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := answers(t, s)
+	same(t, "a hundred years later", got, answers(t, fresh))
+	if !strings.Contains(got["rows"], `"certificate": "Expired"`) {
+		t.Error(got["rows"])
 	}
 }
 
