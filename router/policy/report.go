@@ -41,7 +41,7 @@ func (r Report) With(o Report) Report {
 	r.Targets += o.Targets
 	r.reach = r.reach.with(&o.reach)
 	ofAgent := slices.DeleteFunc(slices.Concat(r.Findings, o.Findings), func(f api.Finding) bool { return f.Reason == api.ReasonPolicyNotApplicable })
-	r.Findings = append(ofAgent, r.reach.findings()...)
+	r.Findings = slices.Concat(ofAgent, r.reach.findings())
 	for i := range r.Conditions {
 		c := &r.Conditions[i]
 		at := slices.IndexFunc(o.Conditions, func(other metav1.Condition) bool { return other.Type == c.Type })

@@ -266,10 +266,7 @@ func (p *Policy) Credentials() string {
 		authorization = true
 	}
 	if p.JWT != nil {
-		if p.JWT.Optional || p.JWT.Drop || len(p.JWT.Claims) > 0 || len(p.JWT.From) > 1 {
-			return ""
-		}
-		if len(p.JWT.From) == 1 && (p.JWT.From[0].Type != "Header" || !strings.EqualFold(p.JWT.From[0].Name, "Authorization")) {
+		if !p.JWT.keepable() {
 			return ""
 		}
 		authorization = true
@@ -288,6 +285,14 @@ func (p *Policy) Credentials() string {
 		return "c"
 	}
 	return "a"
+}
+
+// keepable reports whether a token is in Authorization, and nothing of it is for the pod.
+func (j *JWT) keepable() bool {
+	if j.Optional || j.Drop || len(j.Claims) > 0 || len(j.From) > 1 {
+		return false
+	}
+	return len(j.From) == 0 || j.From[0].Type == "Header" && strings.EqualFold(j.From[0].Name, "Authorization")
 }
 
 // keepsSessions reports whether nothing but the session decides, and nothing of it is for the pod.
