@@ -64,6 +64,9 @@ Examples:
   # The server of the canary, as its DaemonSet runs it:
   operator canary
 
+  # Whether the routers at an address serve, as "helm test" asks:
+  operator ask --address 198.18.0.11 --host canary-openshift-ingress-canary.apps.example.com
+
 Flags:
 `
 
@@ -185,6 +188,9 @@ func main() {
 	}
 	if len(os.Args) > 1 && os.Args[1] == "canary" {
 		os.Exit(serveCanary(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "ask" {
+		os.Exit(ask(context.Background(), os.Args[2:], os.Stdout))
 	}
 	s, err := parse(os.Args[1:])
 	switch {

@@ -16,6 +16,7 @@ import (
 func TestHelm4(t *testing.T) {
 	b := newBed(t, "helm4")
 	address := b.installed()
+	b.tested()
 	b.upgraded(address)
 	b.refused(address)
 	if full.Wanted() {
@@ -32,6 +33,7 @@ func TestHelm3(t *testing.T) {
 	b := newBed(t, "helm")
 	b.fresh()
 	address := b.installed()
+	b.tested()
 	b.upgraded(address)
 	b.refused(address)
 	b.rolledBack(address)
@@ -54,6 +56,19 @@ func (b *bed) installed() (address string) {
 	address = b.address()
 	b.served(address)
 	return address
+}
+
+// tested runs the test of the chart, whose pod asks the routers for the canary. A pod that has succeeded is removed.
+func (b *bed) tested() {
+	b.t.Helper()
+	out, err := b.run("test", "fairlead", "-n", "fairlead", "--timeout", "4m")
+	if err != nil || !strings.Contains(out, "fairlead-test") || !strings.Contains(out, "Succeeded") {
+		said, _ := shared.Kubectl(b.t.Context(), "-n", "openshift-ingress", "logs", "fairlead-test") // the pod may be gone
+		b.t.Fatalf("the test of the chart: %v: %s\n%s", err, out, said)
+	}
+	if left := b.kubectl("-n", "openshift-ingress", "get", "pod", "fairlead-test", "--ignore-not-found", "-o", "name"); left != "" {
+		b.t.Errorf("%s is left after a test that has succeeded", left)
+	}
 }
 
 // upgraded goes to the next version with other values, so that all pods are replaced.
