@@ -39,6 +39,14 @@ func newPolicy(c ObjectChange) bool {
 	return !of(c.Before).SamePolicy(of(c.Now))
 }
 
+// turnRoutes reads the Routes of a namespace again that a change of it turns, and returns them.
+func (s *Snapshot) turnRoutes(c ObjectChange, namespace string) model.Objects {
+	if !s.turnsRoutes(c) {
+		return nil
+	}
+	return s.source.changeAll(namespace)
+}
+
 // changeAll reads the Routes of a namespace again, and returns them.
 func (s *source) changeAll(namespace string) model.Objects {
 	of := model.Objects{}

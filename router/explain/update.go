@@ -270,9 +270,7 @@ func (s *Snapshot) reread(changes []ObjectChange, t *Touched) door.Changes {
 			if turnsNamespace(c) {
 				ch.Objects[key] = struct{}{} // routes of Gateways depend on it
 			}
-			if s.turnsRoutes(c) {
-				maps.Copy(ch.Objects, s.source.changeAll(v.Name))
-			}
+			maps.Copy(ch.Objects, s.turnRoutes(c, v.Name))
 		case *gatewayv1.ReferenceGrant:
 			grants[key.Namespace] = true
 			ch.Objects[door.GrantsOf(key.Namespace)] = struct{}{}
