@@ -91,7 +91,7 @@ func policyRemedies() map[Reason]Remedy {
 		ReasonPolicyNotApplicable: {
 			Severity: SeverityError,
 			Cause:    "the group cannot be applied to the object, most often because of its termination",
-			Remedy:   "remove the group from the policy, or choose objects that it can be applied to",
+			Remedy:   "remove the group, or the path of a limit, from the policy, or choose objects that it can be applied to",
 		},
 		ReasonTargetNotFound: {
 			Severity: SeverityError,

@@ -135,7 +135,7 @@ func (s *Snapshot) Certs(a CertArgs) (*Certs, error) {
 	})
 	list.Items = append(list.Items, s.defaultItem(hosts, a.Expiring)...)
 	if s.defaultCert == nil && hosts > 0 {
-		list.Notes = append(list.Notes, "the default certificate, which "+count(hosts, "host")+" get, is not known here")
+		list.Notes = append(list.Notes, "the default certificate is not known here; it is for "+count(hosts, "host"))
 	}
 	for _, key := range s.source.keys() {
 		if why := s.source.unreadable[key]; why != "" && !s.hides(key) && (a.Namespace == "" || a.Namespace == key.Namespace) {
