@@ -130,9 +130,7 @@ spec: {parentRefs: [{name: gw, sectionName: tls}], hostnames: [tls.test], rules:
 		})
 		b.expectStream(b.tlsSlots.First, "tls.test", stream{"tls1", "tls1"})
 		for source, port := range map[string]int{"127.0.0.2": b.tlsSlots.First, "127.0.0.6": b.tcpSlots.First} {
-			if open := b.hold(source, port, 150); open != 100 {
-				t.Errorf("%s holds %d connections of 500, want 100", source, open)
-			}
+			b.holds(source, port, 150, 100)
 		}
 		refused := 0
 		for range 150 {
