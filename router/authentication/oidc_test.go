@@ -82,7 +82,7 @@ func TestOIDC(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, problems)
 		case tt.field == "" && !strings.Contains(r.Agent.Policy, tt.want):
 			t.Errorf("%s: %s", tt.name, r.Agent.Policy)
-		case tt.field == "" && (r.Agent.Credentials != "" || !strings.Contains(r.Agent.Methods, "oidc: login at https://a.login.test/ as shop")):
+		case tt.field == "" && (r.Agent.Credentials != "s" || !strings.Contains(r.Agent.Methods, "oidc: login at https://a.login.test/ as shop")):
 			t.Errorf("%s: %+v", tt.name, r.Agent)
 		case tt.field != "" && (r.Agent != nil || len(problems) == 0 || problems[0].Field != tt.field):
 			t.Errorf("%s: %v", tt.name, problems)
