@@ -10,8 +10,7 @@ import (
 )
 
 // removalSlice bounds how long removals keep changes waiting, removalRest how soon
-// more of them follow, also of those that are due before: where hundreds of pods go within a
-// second, a try for each of them would keep the next change waiting, as often as not.
+// more of them follow.
 const removalSlice, removalRest = 5 * time.Millisecond, 45 * time.Millisecond
 
 // removalBatch is how many removals are tried together: each line that HAProxy gets is a
@@ -26,8 +25,6 @@ const removalRetry = 50 * time.Millisecond
 // removals are steps that wait until nothing uses what they take away.
 type removals struct {
 	due map[plan.Step]*removal
-	// rest is until when none is tried.
-	rest time.Time
 	// order keeps the steps as they were planned: servers before backends
 	// before certificates.
 	order []plan.Step
@@ -89,12 +86,6 @@ func (e *Engine) remove() time.Duration {
 		} else {
 			due = append(due, s)
 		}
-	}
-	if rest := e.removals.rest.Sub(began); rest > 0 && len(due) > 0 {
-		return min(next, rest)
-	}
-	if len(due) > 0 {
-		e.removals.rest = began.Add(removalRest)
 	}
 	for len(due) > 0 {
 		n := batchOf(due)

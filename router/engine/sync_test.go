@@ -374,39 +374,3 @@ func TestRemovalsTogether(t *testing.T) {
 		}
 	})
 }
-
-// TestRemovalsRest: endpoints that go one by one, and cannot be removed at once, share their tries: what changes next
-// waits for few of them.
-func TestRemovalsRest(t *testing.T) {
-	inBubble(t, func(b *bench) {
-		const changes, every = 200, 3 * time.Millisecond
-		b.put("web", "web.test", "web")
-		busy := true
-		tries := map[time.Time]int{}
-		b.haproxy.refuse = func(s plan.Step) string {
-			if _, ok := s.(plan.ServerDel); ok {
-				tries[time.Now()]++
-				if busy {
-					return "it has connections"
-				}
-			}
-			return ""
-		}
-		for i := range changes {
-			b.put("web", "web.test", fmt.Sprint("pods", i))
-			b.pass(every)
-		}
-		b.pass(4 * removalPause)
-		took := changes*every + 4*removalPause
-		if most := int(took/removalRest) + 1; len(tries) > most || len(tries) < 5 {
-			t.Errorf("removals were tried at %d times in %v, want 5 to %d", len(tries), took, most)
-		}
-		busy = false
-		b.pass(2 * maxRemovalPause)
-		for name, backend := range b.haproxy.state.Backends {
-			if n := len(backend.Servers); n != 1 {
-				t.Errorf("%s has %d servers, want the last one", name, n)
-			}
-		}
-	})
-}
