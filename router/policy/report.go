@@ -24,7 +24,8 @@ type Report struct {
 	// Findings are what the policy agent found out, and paths of limits that no object has; each is
 	// worth an event.
 	Findings []api.Finding
-	reach    reach
+	// reach is what the findings about such paths are made of, so that two reports can be one.
+	reach reach
 	// Pending reports are soon followed by others.
 	Pending bool
 	// States say what became of each group, for metrics; the object's status says it in its
