@@ -24,8 +24,8 @@ const (
 	// they go to is taken away.
 	removalPause = time.Second
 	// maxRemovalPause bounds the time between tries to remove what long
-	// connections still use.
-	maxRemovalPause = 30 * time.Second
+	// connections still use: each is a millisecond of HAProxy, and there may be hundreds.
+	maxRemovalPause = 2 * time.Minute
 	// retryPause is the time between looks for a HAProxy that does not answer,
 	// which at a start is there soon.
 	retryPause = 20 * time.Millisecond

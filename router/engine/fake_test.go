@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	routev1 "github.com/openshift/api/route/v1"
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,6 +58,8 @@ type memory struct {
 	// starts says whether a process that is gone starts from files with this base.
 	starts func(render.Base) bool
 	taken  []plan.Step
+	// takes is how long a call of Apply takes.
+	takes time.Duration
 	// calls counts those of Apply, looks those of Info, watches those of Ended, digests those
 	// of Digest.
 	calls, looks, watches, digests int
@@ -89,6 +92,7 @@ func (m *memory) Pace(bool, int) {}
 
 func (m *memory) Apply(steps []plan.Step, done func(plan.Step)) error {
 	m.calls++
+	time.Sleep(m.takes) //nolint:forbidigo // the clock of a bubble
 	dropped := false
 	for _, s := range steps {
 		if dropped = dropped || m.lost != nil && m.lost(s); dropped {

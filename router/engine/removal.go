@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"container/heap"
 	"errors"
 	"slices"
 	"time"
@@ -22,37 +24,126 @@ const removalBatch = 10
 // just because HAProxy closes a server's idle connections a moment later.
 const removalRetry = 50 * time.Millisecond
 
-// removals are steps that wait until nothing uses what they take away.
+// removals are steps that wait until nothing uses what they take away. There may be
+// thousands of them, so that nothing may look at all.
 type removals struct {
-	due map[plan.Step]*removal
-	// order keeps the steps as they were planned: servers before backends
-	// before certificates.
-	order []plan.Step
+	waiting map[plan.Step]struct{}
+	// first are those that were not tried yet, as they were planned: servers before
+	// backends before certificates. again are the others. They take turns: what long
+	// connections use keeps nothing else from being removed.
+	first, again removalQueue
+	turn         bool
+	added        int
+	// rest is until when none are tried.
+	rest time.Time
 	// policies are the entries among them, by the backend whose policy they are of.
-	policies map[string][]plan.Entry
+	policies map[string]map[plan.Entry]struct{}
 }
 
+// removal is a step that waits in a queue.
 type removal struct {
+	step  plan.Step
 	at    time.Time
 	pause time.Duration
+	// number is how many were added before.
+	number int
+}
+
+// removalQueue has what is due next first, and of what is due at one time what was added
+// first (container/heap).
+type removalQueue []*removal
+
+func (q removalQueue) Len() int { return len(q) }
+func (q removalQueue) Less(i, j int) bool {
+	return cmp.Or(q[i].at.Compare(q[j].at), cmp.Compare(q[i].number, q[j].number)) < 0
+}
+func (q removalQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *removalQueue) Push(r any)   { *q = append(*q, r.(*removal)) }
+func (q *removalQueue) Pop() any {
+	last := len(*q) - 1
+	r := (*q)[last]
+	(*q)[last], *q = nil, (*q)[:last]
+	return r
+}
+
+// due takes what is due and tried together out of the queue.
+func (q *removalQueue) due(now time.Time) (batch []*removal) {
+	for len(*q) > 0 && len(batch) < removalBatch && !(*q)[0].at.After(now) {
+		_, backend := (*q)[0].step.(plan.BackendDel)
+		if backend && len(batch) > 0 {
+			return batch
+		}
+		if batch = append(batch, heap.Pop(q).(*removal)); backend {
+			return batch
+		}
+	}
+	return batch
 }
 
 func newRemovals() *removals {
-	return &removals{due: map[plan.Step]*removal{}, policies: map[string][]plan.Entry{}}
+	return &removals{waiting: map[plan.Step]struct{}{}, policies: map[string]map[plan.Entry]struct{}{}}
 }
 
 func (r *removals) add(steps []plan.Step, at time.Time) {
 	for _, s := range steps {
-		if r.due[s] == nil {
-			r.due[s] = &removal{at: at, pause: removalRetry}
-			r.order = append(r.order, s)
-			if del, ok := s.(plan.EntryDel); ok {
-				if backend, ok := del.Policy(); ok {
-					r.policies[backend] = append(r.policies[backend], del.Entry)
+		if _, waits := r.waiting[s]; waits {
+			continue
+		}
+		r.waiting[s] = struct{}{}
+		r.added++
+		heap.Push(&r.first, &removal{step: s, at: at, pause: removalRetry, number: r.added})
+		if del, ok := s.(plan.EntryDel); ok {
+			if backend, ok := del.Policy(); ok {
+				if r.policies[backend] == nil {
+					r.policies[backend] = map[plan.Entry]struct{}{}
 				}
+				r.policies[backend][del.Entry] = struct{}{}
 			}
 		}
 	}
+}
+
+// forget ends the wait of a step that is done, or no longer wanted.
+func (r *removals) forget(s plan.Step) {
+	delete(r.waiting, s)
+	if del, ok := s.(plan.EntryDel); ok {
+		if backend, ok := del.Policy(); ok {
+			if delete(r.policies[backend], del.Entry); len(r.policies[backend]) == 0 {
+				delete(r.policies, backend)
+			}
+		}
+	}
+}
+
+// due takes the removals out of the queues that are to be tried together now.
+func (r *removals) due(now time.Time) (batch []*removal) {
+	for range 2 {
+		q := &r.first
+		if r.turn {
+			q = &r.again
+		}
+		r.turn = !r.turn
+		if batch = q.due(now); len(batch) > 0 {
+			return batch
+		}
+	}
+	return nil
+}
+
+// retry puts a removal back that is to be tried after a time.
+func (r *removals) retry(one *removal, at time.Time) {
+	one.at = at
+	heap.Push(&r.again, one)
+}
+
+// in returns in how long removals are tried next, at most so long.
+func (r *removals) in(now time.Time, most time.Duration) time.Duration {
+	for _, q := range []removalQueue{r.first, r.again} {
+		if len(q) > 0 {
+			most = min(most, max(q[0].at.Sub(now), r.rest.Sub(now), 0))
+		}
+	}
+	return most
 }
 
 // overtake puts what is left of a former policy into the scope of a change by which its
@@ -66,7 +157,7 @@ func (r *removals) overtake(scope *plan.Scope, want *plan.State) {
 		if want.Backends[backend] == nil {
 			continue
 		}
-		for _, e := range r.policies[backend] {
+		for e := range r.policies[backend] {
 			scope.Entries[e] = struct{}{}
 		}
 	}
@@ -78,59 +169,37 @@ func (e *Engine) remove() time.Duration {
 	if wait, due := e.refresh.in(began); due {
 		next = min(next, wait)
 	}
-	defer e.record()
-	var due []plan.Step
-	for _, s := range e.removals.order {
-		if wait := e.removals.due[s].at.Sub(began); wait > 0 {
-			next = min(next, wait)
-		} else {
-			due = append(due, s)
-		}
+	if e.removals.rest.After(began) {
+		return e.removals.in(began, next)
 	}
-	for len(due) > 0 {
-		n := batchOf(due)
-		batch := due[:n]
-		due = due[n:]
-		if time.Since(began) > removalSlice {
-			next = min(next, removalRest)
+	defer e.record()
+	// Two batches at least, one of each queue, however long HAProxy takes for one.
+	for n := 0; n < 2 || time.Since(began) < removalSlice; n++ {
+		batch := e.removals.due(began)
+		if len(batch) == 0 {
 			break
 		}
-		if e.tryRemove(batch, began) {
-			next = min(next, removalRest)
-		}
+		e.tryRemove(batch, began)
+		e.removals.rest = time.Now().Add(removalRest)
 	}
-	if e.removals.order = slices.DeleteFunc(e.removals.order, func(s plan.Step) bool { return e.removals.due[s] == nil }); len(e.removals.order) == 0 {
-		clear(e.removals.policies)
-	}
-	return next
-}
-
-// batchOf returns how many of some removals are tried together.
-func batchOf(due []plan.Step) int {
-	for n, s := range due[:min(len(due), removalBatch)] {
-		if _, backend := s.(plan.BackendDel); backend {
-			return max(n, 1)
-		}
-	}
-	return min(len(due), removalBatch)
+	return e.removals.in(time.Now(), next)
 }
 
 // tryRemove tries a few removals together, which are forgotten when they are done or no
-// longer wanted. While connections last HAProxy refuses one, which costs nothing. It
-// reports whether HAProxy has not come to all of them.
-func (e *Engine) tryRemove(batch []plan.Step, now time.Time) (more bool) {
+// longer wanted. While connections last HAProxy refuses one, which costs nothing.
+func (e *Engine) tryRemove(batch []*removal, now time.Time) {
 	var steps []plan.Step
-	parts, gone := map[plan.Step][]plan.Step{}, map[plan.Step]func(){}
-	for _, s := range batch {
-		if e.wanted(s) {
-			delete(e.removals.due, s)
+	parts, gone := map[*removal][]plan.Step{}, map[*removal]func(){}
+	for _, r := range batch {
+		if e.wanted(r.step) {
+			e.removals.forget(r.step)
 			continue
 		}
-		parts[s], gone[s] = plan.Removal(e.live, s), e.o.Metrics.traffic.countLast(s)
-		steps = append(steps, parts[s]...)
+		parts[r], gone[r] = plan.Removal(e.live, r.step), e.o.Metrics.traffic.countLast(r.step)
+		steps = append(steps, parts[r]...)
 	}
 	if len(parts) == 0 {
-		return false
+		return
 	}
 	e.refresh.due, e.compared = true, false
 	done := map[plan.Step]bool{}
@@ -146,19 +215,18 @@ func (e *Engine) tryRemove(batch []plan.Step, now time.Time) (more bool) {
 	} else if err != nil {
 		e.log.Error("cannot remove from HAProxy, trying again", "err", err)
 	}
-	for s, steps := range parts {
-		switch r := e.removals.due[s]; {
+	for r, steps := range parts {
+		switch {
 		case !slices.ContainsFunc(steps, func(p plan.Step) bool { return !done[p] }):
-			gone[s]()
-			delete(e.removals.due, s)
+			gone[r]()
+			e.removals.forget(r.step)
 		case slices.ContainsFunc(steps, func(p plan.Step) bool { return slices.Contains(failed, p) }):
 			r.pause = min(r.pause*2, maxRemovalPause)
-			r.at = now.Add(r.pause)
-		default:
-			more = true // a refusal before it ended the batch
+			e.removals.retry(r, now.Add(r.pause))
+		default: // a refusal before it ended the batch
+			e.removals.retry(r, now)
 		}
 	}
-	return more
 }
 
 // wanted reports whether what a step would remove is wanted again, or gone

@@ -374,3 +374,99 @@ func TestRemovalsTogether(t *testing.T) {
 		}
 	})
 }
+
+// TestRemovalsTakeTurns: hundreds of backends that long connections use keep no other from being removed, and are removed
+// themselves when those end, also while HAProxy has so much to do that each call takes longer than a slice.
+func TestRemovalsTakeTurns(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		const held = 1000
+		for i := range held {
+			b.put(fmt.Sprint("held", i), fmt.Sprintf("held%d.test", i), fmt.Sprint("held", i))
+		}
+		b.haproxy.takes = 2 * removalSlice
+		used := true
+		b.haproxy.refuse = func(s plan.Step) string {
+			if del, ok := s.(plan.ServerDel); ok && used && strings.Contains(del.Backend, ":held") {
+				return "it has connections"
+			}
+			return ""
+		}
+		for i := range held {
+			b.remove(fmt.Sprint("held", i))
+		}
+		b.pass(10 * time.Minute)
+		if n := len(b.haproxy.state.Backends); n != held {
+			t.Fatalf("%d backends are left, want %d", n, held)
+		}
+		for i := range 20 {
+			b.put("web", "web.test", fmt.Sprint("pods", i))
+			b.remove("web")
+			b.pass(2 * removalPause)
+			if n := len(b.haproxy.state.Backends); n != held {
+				t.Fatalf("removal %d has to wait for those in use: %d backends are left, want %d", i, n, held)
+			}
+		}
+		tries := b.haproxy.calls
+		b.pass(maxRemovalPause)
+		if tries = b.haproxy.calls - tries; tries > 2*held {
+			t.Errorf("%d backends that are in use were tried %d times in %v", held, tries, maxRemovalPause)
+		}
+		used = false
+		b.pass(2 * maxRemovalPause)
+		if n := len(b.haproxy.state.Backends); n != 0 {
+			t.Errorf("%d backends are left after the last connection", n)
+		}
+	})
+}
+
+// TestRemovalsRest: endpoints that go one by one share their removals: what changes next waits for few of them.
+func TestRemovalsRest(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		const changes, every = 200, 3 * time.Millisecond
+		b.put("web", "web.test", "web")
+		used := true
+		tries := map[time.Time]int{}
+		b.haproxy.refuse = func(s plan.Step) string {
+			if _, ok := s.(plan.ServerDel); ok {
+				tries[time.Now()]++
+				if used {
+					return "it has connections"
+				}
+			}
+			return ""
+		}
+		for i := range changes {
+			b.put("web", "web.test", fmt.Sprint("pods", i))
+			b.pass(every)
+		}
+		b.pass(4 * removalPause)
+		took := changes*every + 4*removalPause
+		if most := int(took/removalRest) + 1; len(tries) > most || len(tries) < 5 {
+			t.Errorf("removals were tried at %d times in %v, want 5 to %d", len(tries), took, most)
+		}
+		used = false
+		b.pass(2 * maxRemovalPause)
+		for name, backend := range b.haproxy.state.Backends {
+			if n := len(backend.Servers); n != 1 {
+				t.Errorf("%s has %d servers, want the last one", name, n)
+			}
+		}
+	})
+}
+
+// BenchmarkWaitingRemovals: what a look at the removals costs each change, while so many wait.
+func BenchmarkWaitingRemovals(b *testing.B) {
+	for _, waiting := range []int{10, 10_000} {
+		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
+			e := &Engine{removals: newRemovals()}
+			var steps []plan.Step
+			for i := range waiting {
+				steps = append(steps, plan.ServerDel{Backend: fmt.Sprint("be_http:shop:web", i), Name: "pod"})
+			}
+			e.removals.add(steps, time.Now().Add(time.Hour))
+			for b.Loop() {
+				e.remove()
+			}
+		})
+	}
+}

@@ -332,7 +332,11 @@ func (b *bed) soak(t *testing.T, v *visitor, l *lasting) *usage {
 		u.sample(b.router, tenth)
 		if tenth > said {
 			said = tenth
-			t.Logf("%s: %d changes, %d requests, %d echoes; %s", time.Since(began).Round(time.Second), done.Load(), v.asked.Load(), l.echoes.Load(), u)
+			kinds, err := b.router.Backends()
+			if err != nil {
+				t.Error(err)
+			}
+			t.Logf("%s: %d changes, %d requests, %d echoes; %s; backends: %v", time.Since(began).Round(time.Second), done.Load(), v.asked.Load(), l.echoes.Load(), u, kinds)
 		}
 	}
 }
