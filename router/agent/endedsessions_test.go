@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead/fairlead/router/agent/snapshot"
 	"github.com/fairlead/fairlead/router/share/peers"
+	"github.com/fairlead/fairlead/router/spop"
 	"github.com/fairlead/fairlead/test/wait"
 )
 
@@ -165,4 +166,28 @@ func loopback(t *testing.T, n int) (out []string) {
 		out = append(out, l.Addr().String())
 	}
 	return out
+}
+
+// TestEndedBesides: a logout ends what HAProxy keeps, whatever other methods say of the request, and if its answer
+// does not fit.
+func TestEndedBesides(t *testing.T) {
+	t.Parallel()
+	b := newLoginBed(t)
+	p := b.policies[0]
+	p.OIDC.Endpoints = snapshot.Endpoints{Authorization: b.op.URL + "/authorize", Token: b.op.URL + "/token", JWKS: b.op.URL + "/keys"}
+	p.Satisfy, p.Basic = snapshot.Any, &snapshot.Basic{Htpasswd: htpasswdAnn}
+	b.use(2, []snapshot.SessionKey{sessionKey(1, b.c.now().Add(-time.Hour))}, p)
+	w := b.browser()
+	w.login("/")
+	a := w.do("GET", "/oauth2/logout")
+	if a.Status != 401 || !a.Ended {
+		t.Errorf("status %d, ended: %t", a.Status, a.Ended)
+	}
+	a.Body = strings.Repeat("x", 1<<12)
+	for limit, status := range map[uint32]string{1 << 14: "401", 1 << 10: "503"} {
+		got := spop.Answered(limit, a.write)
+		if string(got["verdict"].Text()) != status || got["ended"].Number != 1 {
+			t.Errorf("of %d bytes: %v", limit, got)
+		}
+	}
 }

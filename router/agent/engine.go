@@ -359,6 +359,7 @@ func (p *policy) authenticate(ctx context.Context, e *Engine, q *Question, id *i
 	var sum Answer
 	for i, m := range p.methods {
 		a := m.decide(ctx, e, p, q, id)
+		a.Ended = a.Ended || sum.Ended // whatever else is said of the request
 		switch {
 		case p.satisfy == snapshot.Any && a.Allowed():
 			return a
@@ -367,7 +368,9 @@ func (p *policy) authenticate(ctx context.Context, e *Engine, q *Question, id *i
 		case i == 0:
 			sum = a
 		case p.satisfy == snapshot.Any:
+			ended := a.Ended
 			sum = worse(sum, a)
+			sum.Ended = ended
 		default:
 			sum = both(sum, a)
 		}

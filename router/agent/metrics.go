@@ -65,7 +65,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		refused:    counter("snapshot_refused_total", "Snapshots that were damaged or not understood; the one before stayed."),
 		panics:     counter("panics_total", "Answers that ended in a panic; each was a refusal."),
 		protocol:   counter("protocol_errors_total", "Connections that ended because of an invalid frame, and answers that did not fit into a frame."),
-		decisions:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_agent_decisions_total", Help: "Verdicts by group of the policy, status and origin."}, []string{"group", "verdict", "from"}),
+		decisions:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fairlead_agent_decisions_total", Help: "Verdicts of the agent by group of the policy, status and origin. Requests that HAProxy lets on by a verdict that it has kept are not among them."}, []string{"group", "verdict", "from"}),
 		seconds:    histogram("decision_duration_seconds", "How long a verdict took, by group of the policy."),
 		upstream:   histogram("upstream_duration_seconds", "How long another server took to answer, by group of the policy."),
 		cache: &cacheMetrics{

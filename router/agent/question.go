@@ -56,7 +56,7 @@ type Answer struct {
 	Body            string
 	// TTL is for how long HAProxy may let requests with the same credentials on by itself.
 	TTL time.Duration
-	// Ended says that a session may have ended, so HAProxy is to forget all verdicts by sessions.
+	// Ended says that a session may have ended, so HAProxy is to forget all verdicts by sessions of the namespace.
 	Ended bool
 	// Consumer is who the client is, Reason why it is refused; both are for the log.
 	Consumer, Reason string
@@ -112,6 +112,13 @@ func (a *Answer) write(r *spop.Reply) {
 		r.Reset()
 		r.SetString(spop.ScopeTransaction, "verdict", "503")
 		r.SetString(spop.ScopeTransaction, "reason", "answer too large")
+		a.end(r)
+	}
+}
+
+func (a *Answer) end(r *spop.Reply) {
+	if a.Ended {
+		r.SetInt(spop.ScopeTransaction, "ended", 1)
 	}
 }
 
@@ -120,9 +127,7 @@ func (a *Answer) variables(r *spop.Reply) bool {
 	if a.Reason != "" {
 		r.SetString(txn, "reason", a.Reason)
 	}
-	if a.Ended {
-		r.SetInt(txn, "ended", 1)
-	}
+	a.end(r)
 	if !setHeaders(r, "cset", a.Limits) {
 		return false
 	}

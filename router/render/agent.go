@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
 	"github.com/fairlead/fairlead/router/plan"
@@ -26,6 +27,9 @@ type Agent struct {
 	// Processing is how long HAProxy waits for a worker that hangs. A worker itself keeps
 	// to the time of each policy, which is at most 5 s.
 	Processing string
+	// Named says that the access log names the agent's consumers. HAProxy's table of verdicts has no room
+	// for names, so no verdict is kept then.
+	Named bool
 }
 
 // agentOf returns the lines of a router with a policy agent, or nil.
@@ -33,8 +37,12 @@ func agentOf(s Settings, l Layout, caps plan.Capabilities) *Agent {
 	if s.AgentDir == "" || !caps.HeaderLists {
 		return nil
 	}
-	return &Agent{SocketDir: s.AgentDir, ConfigFile: l.agentFile(), Processing: agentProcessing}
+	named := s.Log.Target != "" && strings.Contains(s.Log.Format, saidConsumer)
+	return &Agent{SocketDir: s.AgentDir, ConfigFile: l.agentFile(), Processing: agentProcessing, Named: named}
 }
+
+// saidConsumer has the user of a verdict that the agent gave for this request. Formats of access logs name it.
+const saidConsumer = "txn.fl.consumer"
 
 // agentProcessing is longer than what a worker takes, which is 5 s at most.
 const agentProcessing = "6s"
@@ -74,34 +82,17 @@ func (a Agent) Filter() string {
 // reaches a pod.
 func (a Agent) Rules() []string {
 	const (
-		asked = "{ var(txn.ask) -m found }"
-		kept  = "{ var(txn.ask_left) -m int gt 0 }"
-		open  = asked + " !" + kept
+		open  = isAsked + " !" + isKept
 		none  = " !{ var(txn.fl.verdict) -m found }"
 		allow = "{ var(txn.fl.verdict) -m str allow }"
-		// Without one of the credentials, or with one that stands twice, the worker is asked.
-		byHeader = "{ var(txn.ask_by) -m str a ac } { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m len gt 0 }"
-		byCookie = "{ var(txn.ask_by) -m str c ac } { req.fhdr_cnt(cookie) eq 1 } { req.fhdr(cookie) -m len gt 0 }"
-		text     = `%[var(txn.ask),length]:%[var(txn.ask)]%[method,length]:%[method]`
 	)
 	var rules []string
 	add := func(format string, args ...any) { rules = append(rules, fmt.Sprintf(format, args...)) }
-	part := func(header string) string {
-		return fmt.Sprintf("%%[req.fhdr(%s),length]:%%[req.fhdr(%s)]", header, header)
+	if !a.Named {
+		rules = append(rules, keptRules()...)
 	}
-	add(`http-request set-var(txn.ask_odd) bool(true) if %s { req.fhdr_cnt(authorization) gt 1 } || %s { req.fhdr_cnt(cookie) gt 1 }`, asked, asked)
-	// The policy, the method and the credentials, each with its length: txn.ask_key.
-	add(`http-request set-var-fmt(txn.ask_text) "a%s%s" if %s { var(txn.ask_by) -m str a } !{ var(txn.ask_odd) -m found } %s`, text, part("authorization"), asked, byHeader)
-	add(`http-request set-var-fmt(txn.ask_text) "c%s%s" if %s { var(txn.ask_by) -m str c } !{ var(txn.ask_odd) -m found } %s`, text, part("cookie"), asked, byCookie)
-	for _, by := range []string{byHeader, byCookie} {
-		add(`http-request set-var-fmt(txn.ask_text) "b%s%s%s" if %s { var(txn.ask_by) -m str ac } !{ var(txn.ask_odd) -m found } %s`, text, part("authorization"), part("cookie"), asked, by)
-	}
-	rules = append(rules, sessionKeyRule(text+part("cookie")))
-	add("http-request set-var(txn.ask_key) var(txn.ask_text),hmac(sha256,proc.key) if { var(txn.ask_text) -m found }")
-	add("http-request unset-var(txn.ask_text) if { var(txn.ask_text) -m found }")
-	add("http-request set-var(txn.ask_now) date if %s", asked)
-	add("http-request set-var(txn.ask_left) var(txn.ask_key),table_gpt(0,router_verdicts),sub(txn.ask_now) if { var(txn.ask_key) -m found }")
-	add("http-request set-var(txn.ask_left) int(0) if %s { var(txn.ask_left),add(txn.ask_now),sub(proc.session_end) -m int le %d }", bySession, sessionKept)
+	add(`http-request set-var(txn.verdict_from) str(kept) if %s %s`, isAsked, isKept)
+	add(`http-request set-var(txn.verdict_from) str(agent) if %s`, open)
 	// The second question goes to the other worker, if the first had no answer. In the
 	// moment after a worker was killed it may meet another of its connections, whose end
 	// HAProxy has not seen yet, and so may each one right after it: the third and the fourth
@@ -123,63 +114,11 @@ func (a Agent) Rules() []string {
 	add("http-request del-headers-bin var(txn.fl.del) if { var(txn.fl.del) -m found }")
 	add("http-request set-headers-bin var(txn.fl.set) if { var(txn.fl.set) -m found }")
 	add("http-request del-header authorization if { var(txn.ask_strip) -m found }")
-	add("http-request set-var(txn.ask_until) var(txn.fl.ttl),add(txn.ask_now) if %s { var(txn.fl.ttl) -m int gt 0 } { var(txn.ask_key) -m found }", open)
+	add("http-request set-var(txn.ask_until) var(txn.fl.ttl),add(txn.ask_now) if %s { var(txn.fl.ttl) -m int gt 0 } { var(txn.ask_key) -m found } !{ var(txn.fl.ended) -m found }", open)
 	add("http-request track-sc%d var(txn.ask_key) table router_verdicts if { var(txn.ask_until) -m found }", verdictCounter)
 	rules = append(rules, keepIdentities()...)
 	add("http-request sc-set-gpt(0,%d) var(txn.ask_until) if { var(txn.ask_until) -m found }", verdictCounter)
 	return rules
-}
-
-// Bounds of the body of a request by which a provider says that a user has logged out.
-const (
-	logoutBody     = 8 << 10
-	logoutBodyTime = "2s"
-)
-
-// logoutRules ask about a request once more, with its body, if a worker has said that it needs that. The second
-// question goes to the other worker. A request that has no other verdict then is refused as all are.
-func logoutRules() []string {
-	const body = " if { var(txn.fl.verdict) -m str body }"
-	return []string{
-		fmt.Sprintf("http-request wait-for-body time %s at-least %d", logoutBodyTime, logoutBody+1) + body,
-		"http-request send-spoe-group fairlead logout" + body,
-		"http-request send-spoe-group fairlead logout" + body,
-		"http-request set-var(proc.session_end) date if { var(txn.fl.ended) -m found }",
-		`http-request return status 200 if { var(txn.fl.verdict) -m str done }`,
-	}
-}
-
-// bySession is true for requests whose verdict may be kept by the cookies of a session.
-const bySession = "{ var(txn.ask_by) -m str s }"
-
-// sessionKept is the most that the agent has such a verdict kept, in seconds. A verdict ends so many
-// seconds after it was made or earlier, so one that ends later than that after a logout was made after it.
-const sessionKept = 10
-
-// Bounds of what a key of such a verdict is made of: a text that does not fit into HAProxy's buffer
-// would be cut, and then be the key of other requests.
-const mostSessionCookies, mostSessionPath = 8 << 10, 2 << 10
-
-// sessionKeyRule makes the key of a verdict about a session: besides cookies, the host and path that the
-// agent looked at. Without TLS there is none. First is what all keys have, and the cookies.
-func sessionKeyRule(first string) string {
-	return fmt.Sprintf(`http-request set-var-fmt(txn.ask_text) "s%s%%[req.hdr(host),length]:%%[req.hdr(host)]%%[path,length]:%%[path]" if %s !{ var(txn.ask_odd) -m found } { ssl_fc } { req.fhdr_cnt(cookie) eq 1 } { req.fhdr(cookie),length le %d } { req.hdr(host),length le 255 } { path,length le %d }`,
-		first, bySession, mostSessionCookies, mostSessionPath)
-}
-
-// sessionRules keep cookies of sessions from pods of routes without a login, on hosts where
-// routes protect different things; of routes with one, the agent takes them out, and these rules do where its
-// verdict was kept. A request
-// with several Cookie headers, which browsers do not send, keeps none.
-func sessionRules() []string {
-	const had = "{ var(txn.had_session) -m found }"
-	return []string{
-		"http-request set-var(txn.had_session) bool(true) if { var(txn.backend_as_written) -m found } { req.fhdr(cookie) -m sub __Host-fl- __Secure-fl- }",
-		"http-request set-var(txn.had_session) bool(true) if " + bySession + " { var(txn.ask_left) -m int gt 0 }",
-		"http-request del-header cookie if " + had + " { req.fhdr_cnt(cookie) gt 1 }",
-		`http-request set-header cookie "%[req.fhdr(cookie),regsub(';? *__Host-fl-[^;]*','',g),regsub(';? *__Secure-fl-[^;]*','',g),regsub('^[; ]*','')]" if ` + had + " { req.fhdr_cnt(cookie) eq 1 }",
-		"http-request del-header cookie if " + had + " !{ req.fhdr(cookie) -m len gt 0 }",
-	}
 }
 
 // ResponseRules are the rules of a frontend about answers, also those of Rules.
@@ -205,6 +144,9 @@ func (a Agent) Sections() []string {
 		"  balance roundrobin",
 		fmt.Sprintf("  server a unix@%s/decide-a.sock check inter 200ms fall 1 rise 1", a.SocketDir),
 		fmt.Sprintf("  server b unix@%s/decide-b.sock check inter 200ms fall 1 rise 1", a.SocketDir),
+		"backend router_ends from " + frontDefaults,
+		// Where it is full, nothing in it is forgotten for another namespace.
+		fmt.Sprintf("  stick-table type string len 63 size 20k expire %ds nopurge store gpt(1)", 3*sessionKept),
 		"backend router_verdicts from " + frontDefaults,
 		fmt.Sprintf("  stick-table type binary len 32 size 200k expire 1h store gpt(%d)", 1+2*model.MaxIdentities),
 	}
