@@ -70,7 +70,7 @@ func run(ctx context.Context, o *options) error {
 	r := newReport(os.Stdout)
 	// go vet has looked at everything.
 	// Tests that run beside each other wait for clocks and HAProxy more than they compute: as many as there are processors leave some idle.
-	flags := []string{"-timeout", "20m", "-vet", "off", "-parallel", strconv.Itoa(runtime.NumCPU() + 1)}
+	flags := []string{"-timeout", "20m", "-vet", "off", "-parallel", strconv.Itoa(runtime.NumCPU() + 1), "-exec", measured}
 	if full.Wanted() {
 		flags[1] = "150m"
 		if err := os.Setenv(full.Variable, "1"); err != nil {
@@ -82,11 +82,14 @@ func run(ctx context.Context, o *options) error {
 	}
 	var failed error
 	for _, s := range stages(names, runtime.NumCPU()) {
-		args := slices.Clone(flags)
+		args, env := slices.Clone(flags), os.Environ()
+		if !s.fresh {
+			env = append(env, toolset.CompilerEnv()...)
+		}
 		if s.fresh && !o.short {
 			args = append(args, "-count", "1")
 		}
-		failed = errors.Join(failed, r.stage(ctx, args, s.lanes))
+		failed = errors.Join(failed, r.stage(ctx, env, args, s.lanes))
 	}
 	if failed != nil && !o.once && !errors.Is(failed, errUnnamed) {
 		failed = r.again(ctx, append(flags, "-count", "1"))
@@ -99,26 +102,28 @@ func run(ctx context.Context, o *options) error {
 var errUnnamed = errors.New("no failed test is known")
 
 // stage tests packages in lanes, all at the same time.
-func (r *report) stage(ctx context.Context, flags []string, lanes []lane) error {
+func (r *report) stage(ctx context.Context, env, flags []string, lanes []lane) error {
 	ends := make([]error, len(lanes))
 	var running sync.WaitGroup
 	for i, l := range lanes {
 		if len(l.packages) == 0 {
 			continue // go test would test this one
 		}
-		running.Go(func() { ends[i] = r.test(ctx, append(slices.Clone(flags), "-p", strconv.Itoa(l.atATime)), l.packages) })
+		running.Go(func() {
+			ends[i] = r.test(ctx, env, append(slices.Clone(flags), "-p", strconv.Itoa(l.atATime)), l.packages)
+		})
 	}
 	running.Wait()
 	return errors.Join(ends...)
 }
 
-func (r *report) test(ctx context.Context, flags, packages []string) error {
+func (r *report) test(ctx context.Context, env, flags, packages []string) error {
 	args := slices.Concat([]string{"test", "-json"}, flags)
 	for _, pkg := range packages {
 		args = append(args, "./"+pkg)
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.Env = os.Stderr, env
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return fmt.Errorf("run go test: %w", err)
@@ -148,7 +153,7 @@ func (r *report) again(ctx context.Context, flags []string) error {
 	r.failed = nil
 	for _, t := range tests {
 		r.say("once more, alone: %s %s", t.pkg, t.test)
-		err := r.test(ctx, append(slices.Clone(flags), "-run", "^"+t.test+"$"), []string{t.pkg})
+		err := r.test(ctx, os.Environ(), append(slices.Clone(flags), "-run", "^"+t.test+"$"), []string{t.pkg})
 		if err != nil {
 			r.failed = first
 			return fmt.Errorf("%s failed twice: %w", t.test, err)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,32 @@ type report struct {
 	// unstable tests failed first and passed when they were run again.
 	unstable []failure
 	passed   int
+	// computed is the processor time of packages, with that of all processes that their tests started and that have ended.
+	computed map[string]time.Duration
+}
+
+// measured runs a package's tests, and then writes the shell's own processor time, and that of all its children: two
+// lines, of the user and of the system each. The text stays the same from run to run, because go remembers results by it.
+const measured = `sh -c '"$0" "$@"; code=$?; times; exit $code'`
+
+// times is the second of these lines.
+var times = regexp.MustCompile(`^(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n$`)
+
+// measure takes a line that may have the processor time of a package.
+func (r *report) measure(name, line string) {
+	m := times.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	var sum time.Duration
+	for i := 1; i < len(m); i += 2 {
+		d, err := time.ParseDuration(m[i] + "m" + m[i+1] + "s")
+		if err != nil {
+			return
+		}
+		sum += d
+	}
+	r.computed[name] = sum
 }
 
 type failure struct {
@@ -62,7 +89,7 @@ func repeatable(failed []failure) (tests []failure, ok bool) {
 }
 
 func newReport(out io.Writer) *report {
-	return &report{out: out, start: time.Now(), running: map[string]map[string][]string{}, skipped: map[string][]string{}}
+	return &report{out: out, start: time.Now(), running: map[string]map[string][]string{}, skipped: map[string][]string{}, computed: map[string]time.Duration{}}
 }
 
 func (r *report) take(e event) {
@@ -76,6 +103,9 @@ func (r *report) take(e event) {
 		fmt.Fprint(r.out, e.Output)
 		fallthrough
 	case "output":
+		if e.Test == "" {
+			r.measure(name, e.Output)
+		}
 		tests[e.Test] = append(tests[e.Test], e.Output)
 		return
 	case "run", "start":
@@ -101,7 +131,7 @@ func (r *report) pass(e event, name string) {
 		r.passed++
 		return
 	}
-	r.say("ok   %s (%.1fs)", name, e.Elapsed)
+	r.say("ok   %s (%.1fs, %.1fs of processors)", name, e.Elapsed, r.computed[name].Seconds())
 }
 
 // fail takes a failed test, or a failed package. Of a package whose process ended before

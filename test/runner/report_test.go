@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestReport holds that the end of the report alone says what failed and why.
@@ -52,6 +55,41 @@ func TestReport(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestProcessorTime holds that the report has the processor time of a package, and that of the processes that it started.
+func TestProcessorTime(t *testing.T) {
+	fields, err := quoted(measured)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(fields[0], append(fields[1:], "sh", "-c", `i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit "$1"`, "sh", "7")...)
+	text, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 7 {
+		t.Errorf("it ends with %v, want 7", err)
+	}
+	var events, out strings.Builder
+	for line := range strings.Lines(string(text)) {
+		fmt.Fprintf(&events, `{"Action":"output","Package":"github.com/fairlead/fairlead/p","Output":%q}`+"\n", line)
+	}
+	r := newReport(&out)
+	r.read(strings.NewReader(events.String() + `{"Action":"pass","Package":"github.com/fairlead/fairlead/p","Elapsed":1.5}`))
+	if took := r.computed["p"]; took < 10*time.Millisecond || took > time.Minute {
+		t.Errorf("%s of processors in %q", took, text)
+	}
+	if !strings.Contains(out.String(), "] ok   p (1.5s, ") || !strings.HasSuffix(out.String(), "s of processors)\n") {
+		t.Errorf("%q", out.String())
+	}
+}
+
+// quoted splits a text as go test does that of -exec: what stands in single quotes is one word.
+func quoted(text string) (fields []string, err error) {
+	before, rest, ok := strings.Cut(text, "'")
+	word, after, closed := strings.Cut(rest, "'")
+	if !ok || !closed || after != "" {
+		return nil, fmt.Errorf("%q does not end in one quoted word", text)
+	}
+	return append(strings.Fields(before), word), nil
 }
 
 // TestReadLanes holds that lanes that end at the same time each know how many failures are theirs, and that none is lost.
