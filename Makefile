@@ -48,8 +48,8 @@ publish: images ## Push the images to REGISTRY=registry.example.com/path, and wr
 ##@ Check
 
 .PHONY: test
-test: tools images ## All tests: unit, HAProxy, API server and a short run on a cluster; says what it skips
-	go run ./test/runner
+test: tools images ## All tests: unit, HAProxy, API server and a short run on a cluster; says what it skips; MEASURE=1: and what computes how long
+	go run ./test/runner $(if $(MEASURE),-measure)
 
 .PHONY: test-full
 test-full: tools images ## All tests in their long form: more rounds, HAProxy 3.2 for all cases, longer attacks (hours)

@@ -45,12 +45,13 @@ func main() {
 }
 
 // options are the command line, beside -full of package full, which has the long form of all tests run, and takes hours.
-type options struct{ short, once bool }
+type options struct{ short, once, measure bool }
 
 func register(flags *flag.FlagSet) *options {
 	o := &options{}
 	flags.BoolVar(&o.short, "short", false, "leave out tests that take long or need root")
 	flags.BoolVar(&o.once, "once", false, "do not run failed tests again")
+	flags.BoolVar(&o.measure, "measure", false, "report the processor time of each package; go remembers no results then")
 	return o
 }
 
@@ -70,12 +71,15 @@ func run(ctx context.Context, o *options) error {
 	r := newReport(os.Stdout)
 	// go vet has looked at everything.
 	// Tests that run beside each other wait for clocks and HAProxy more than they compute: as many as there are processors leave some idle.
-	flags := []string{"-timeout", "20m", "-vet", "off", "-parallel", strconv.Itoa(runtime.NumCPU() + 1), "-exec", measured}
+	flags := []string{"-timeout", "20m", "-vet", "off", "-parallel", strconv.Itoa(runtime.NumCPU() + 1)}
 	if full.Wanted() {
 		flags[1] = "150m"
 		if err := os.Setenv(full.Variable, "1"); err != nil {
 			return fmt.Errorf("ask for long forms: %w", err)
 		}
+	}
+	if o.measure {
+		flags = append(flags, "-exec", measured)
 	}
 	if o.short {
 		flags = append(flags, "-short")

@@ -41,7 +41,7 @@ type report struct {
 }
 
 // measured runs a package's tests, and then writes the shell's own processor time, and that of all its children: two
-// lines, of the user and of the system each. The text stays the same from run to run, because go remembers results by it.
+// lines, of the user and of the system each.
 const measured = `sh -c '"$0" "$@"; code=$?; times; exit $code'`
 
 // times is the second of these lines.
@@ -131,7 +131,11 @@ func (r *report) pass(e event, name string) {
 		r.passed++
 		return
 	}
-	r.say("ok   %s (%.1fs, %.1fs of processors)", name, e.Elapsed, r.computed[name].Seconds())
+	if took, ok := r.computed[name]; ok {
+		r.say("ok   %s (%.1fs, %.1fs of processors)", name, e.Elapsed, took.Seconds())
+		return
+	}
+	r.say("ok   %s (%.1fs)", name, e.Elapsed)
 }
 
 // fail takes a failed test, or a failed package. Of a package whose process ended before

@@ -36,7 +36,7 @@ func TestFlags(t *testing.T) {
 	if flag.Lookup("once") == nil { // with -count, only once
 		register(flag.CommandLine)
 	}
-	for _, name := range []string{"short", "once", "full"} {
+	for _, name := range []string{"short", "once", "measure", "full"} {
 		if flag.Lookup(name) == nil {
 			t.Errorf("there is no flag -%s", name)
 		}
