@@ -193,7 +193,7 @@ spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{name: tls1, port: 80}]}
 // TestGatewayPassthrough has HAProxy hand TLS connections on by the server name.
 func TestGatewayPassthrough(t *testing.T) {
 	t.Parallel()
-	onVersions(t, func(t *testing.T, version string) {
+	onAllVersions(t, func(t *testing.T, version string) {
 		b := newBed(t, version, newMemory())
 		b.tlsSlots = freeSlots(t)
 		first, second := b.tlsSlots.First, b.tlsSlots.First+1

@@ -32,7 +32,7 @@ spec:
 // touched.
 func TestTerminateUpstreamTLS(t *testing.T) {
 	t.Parallel()
-	onVersions(t, func(t *testing.T, version string) {
+	onAllVersions(t, func(t *testing.T, version string) {
 		b := newBed(t, version, newMemory())
 		b.tlsSlots = freeSlots(t)
 		system, err := certificate.SystemCA(pki().ca(t, "ca").certPEM)

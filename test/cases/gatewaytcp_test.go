@@ -44,7 +44,7 @@ spec:
 // and what cannot be used its share of them, which is closed.
 func TestGatewayTCP(t *testing.T) {
 	t.Parallel()
-	onVersions(t, func(t *testing.T, version string) {
+	onAllVersions(t, func(t *testing.T, version string) {
 		b := newBed(t, version, newMemory())
 		b.tcpSlots = freeSlots(t)
 		db, mail := b.tcpSlots.First, b.tcpSlots.First+1

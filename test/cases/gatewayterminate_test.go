@@ -50,7 +50,7 @@ spec:
 // others.
 func TestGatewayTerminate(t *testing.T) {
 	t.Parallel()
-	onVersions(t, func(t *testing.T, version string) {
+	onAllVersions(t, func(t *testing.T, version string) {
 		b := newBed(t, version, newMemory())
 		b.tlsSlots = freeSlots(t)
 		first, second := b.tlsSlots.First, b.tlsSlots.First+1
@@ -99,7 +99,7 @@ func TestGatewayTerminate(t *testing.T) {
 // that end TLS ask, too, and take the subjects that it names.
 func TestTerminateClientTLS(t *testing.T) {
 	t.Parallel()
-	onVersions(t, func(t *testing.T, version string) {
+	onAllVersions(t, func(t *testing.T, version string) {
 		b := newBed(t, version, newMemory())
 		b.tlsSlots = freeSlots(t)
 		b.cluster.slots = map[int32]int32{443: int32(b.tlsSlots.First)}
@@ -133,7 +133,7 @@ spec: {parentRefs: [{name: gw}], hostnames: [a.test], rules: [{backendRefs: [{na
 // for certificates of other authorities, is resumed after it asks.
 func TestGatewayTerminateSessions(t *testing.T) {
 	t.Parallel()
-	onVersions(t, func(t *testing.T, version string) {
+	onAllVersions(t, func(t *testing.T, version string) {
 		b := newBed(t, version, newMemory())
 		b.tlsSlots = freeSlots(t)
 		slot := b.tlsSlots.First

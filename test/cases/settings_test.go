@@ -93,7 +93,18 @@ func (b *bed) expectLine(line string) {
 
 func onVersions(t *testing.T, run func(t *testing.T, version string)) {
 	t.Helper()
-	for _, v := range supported() {
+	onThese(t, supported(), run)
+}
+
+// onAllVersions is onVersions for cheap tests of what is HAProxy's own: 3.2 is always among them.
+func onAllVersions(t *testing.T, run func(t *testing.T, version string)) {
+	t.Helper()
+	onThese(t, append([]string{"haproxy-3.2"}, versions...), run)
+}
+
+func onThese(t *testing.T, versions []string, run func(t *testing.T, version string)) {
+	t.Helper()
+	for _, v := range versions {
 		t.Run(v, func(t *testing.T) {
 			t.Parallel()
 			run(t, v)
