@@ -73,7 +73,7 @@ func start(t *testing.T, args ...string) string {
 func TestConformance(t *testing.T) {
 	dir := t.TempDir()
 	suite := filepath.Join(dir, "conformance")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", suite, "../../test/hookconformance/cmd").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", suite, "../../test/hookconformance/cmd").CombinedOutput(); err != nil {
 		t.Fatalf("build the suite: %v: %s", err, out)
 	}
 	cert, key := certificate(t, dir)
@@ -117,7 +117,7 @@ func TestConformance(t *testing.T) {
 func TestAWS(t *testing.T) {
 	dir := t.TempDir()
 	suite := filepath.Join(dir, "conformance")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", suite, "../../test/hookconformance/cmd").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", suite, "../../test/hookconformance/cmd").CombinedOutput(); err != nil {
 		t.Fatalf("build the suite: %v: %s", err, out)
 	}
 	cloud := fakeaws.New(fakeaws.Options{})

@@ -44,7 +44,7 @@ func operatorProgram(t *testing.T) (program, kubeconfig string) {
 	t.Helper()
 	dir := t.TempDir()
 	program, kubeconfig = filepath.Join(dir, "operator"), filepath.Join(dir, "kubeconfig")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/operator").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "../../cmd/operator").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	config, err := clientcmd.LoadFromFile(server.Kubeconfig())

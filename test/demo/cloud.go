@@ -46,7 +46,7 @@ func last(addr, b string) string { return addr[:strings.LastIndexByte(addr, '.')
 // startCloud builds and runs the fake, with a machine for every node.
 func (d *demo) startCloud(ctx context.Context) error {
 	program := filepath.Join(d.scratch, "fakeaws")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./test/fakeaws/cmd/fakeaws").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", program, "./test/fakeaws/cmd/fakeaws").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the fake AWS: %w: %s", err, out)
 	}
 	addr := d.cluster.Address(cloudHost)

@@ -12,7 +12,7 @@ import (
 // healthy asks `kubectl fairlead status` on the client until it is content with what the acts before have left.
 func (d *demo) healthy(ctx context.Context) error {
 	program := filepath.Join(d.scratch, "kubectl-fairlead")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/kubectl-fairlead").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/kubectl-fairlead").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the plug-in: %w\n%s", err, out)
 	}
 	cmd, err := d.cluster.Command(ctx, "client", program, "status", "--wait=2m", "--kubeconfig", d.cluster.Kubeconfig())

@@ -39,7 +39,7 @@ func TestDNSPage(t *testing.T) {
 	}
 	api := startServer(t)
 	operator := filepath.Join(t.TempDir(), "operator")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", operator, "../../cmd/operator").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", operator, "../../cmd/operator").CombinedOutput(); err != nil {
 		t.Fatalf("build the operator: %v: %s", err, out)
 	}
 	secret, record := page.example(t, "kind: Secret"), page.example(t, "kind: DNSRecord")

@@ -30,7 +30,7 @@ func plugin(t *testing.T) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../../cmd/kubectl-fairlead")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", path, "../../cmd/kubectl-fairlead")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the plug-in: %v\n%s", err, out)
 	}

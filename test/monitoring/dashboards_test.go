@@ -183,7 +183,7 @@ func startRouter(t *testing.T, more ...string) (metrics, routes string) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	binary := filepath.Join(dir, "fairlead")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, root+"/cmd/fairlead").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", binary, root+"/cmd/fairlead").CombinedOutput(); err != nil {
 		t.Fatalf("build fairlead: %v: %s", err, out)
 	}
 	web, admin := freePort(t), freePort(t)

@@ -100,7 +100,7 @@ func buildRouter() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "router")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/fairlead/fairlead/cmd/router")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "github.com/fairlead/fairlead/cmd/router")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the router: %w\n%s", err, out)

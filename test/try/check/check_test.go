@@ -25,7 +25,7 @@ func TestServe(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(work) })
 	program := filepath.Join(work, "fairlead")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/fairlead")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "./cmd/fairlead")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
