@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +20,7 @@ import (
 func (d *demo) gateway(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"apply", "--server-side", "-k", "config/gateway"},
+		{"wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"},
 		{"apply", "-f", "config/samples/gateway.yaml"},
 		{"-n", "demo", "wait", "--for=condition=Programmed", "--timeout=120s", "gateway/web"},
 		{"-n", "demo", "get", "gateway,httproute"},
@@ -37,7 +40,73 @@ func (d *demo) gateway(ctx context.Context) error {
 	if err := d.expect(ctx, fmt.Sprintf(ask, "-H 'X-Version: 2'"), "demo v2"); err != nil {
 		return err
 	}
-	return d.newHTTPRoutes(ctx, strings.TrimSpace(address))
+	if err := d.newHTTPRoutes(ctx, strings.TrimSpace(address)); err != nil {
+		return err
+	}
+	return d.moreListeners(ctx, strings.TrimSpace(address))
+}
+
+// listeners are added to the Gateway while it serves: one for HTTPS with the certificate of the sample Ingress, and one for
+// datagrams.
+const listeners = `[
+{"op": "add", "path": "/spec/listeners/-", "value": {"name": "https", "port": 443, "protocol": "HTTPS", "hostname": "ingress.apps.example.com", "tls": {"certificateRefs": [{"name": "ingress-demo-certificate"}]}}},
+{"op": "add", "path": "/spec/listeners/-", "value": {"name": "udp", "port": 5353, "protocol": "UDP"}}]`
+
+// behindThem are the routes of these listeners. The sample pods answer datagrams, too.
+const behindThem = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: secure, namespace: demo}
+spec:
+  parentRefs: [{name: web, sectionName: https}]
+  rules: [{backendRefs: [{name: demo-v2, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: UDPRoute
+metadata: {name: datagrams, namespace: demo}
+spec:
+  parentRefs: [{name: web, sectionName: udp}]
+  rules: [{backendRefs: [{name: datagrams, port: 5353}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: datagrams, namespace: demo}
+spec:
+  selector: {app: demo, version: v1}
+  ports: [{name: udp, port: 5353, targetPort: 8080, protocol: UDP}]
+`
+
+// moreListeners shows HTTPS and datagrams at the address of the Gateway.
+func (d *demo) moreListeners(ctx context.Context, address string) error {
+	file := filepath.Join(d.scratch, "listeners.yaml")
+	if err := os.WriteFile(file, []byte(behindThem), 0o600); err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	d.show("$", "cat "+file, behindThem)
+	for _, args := range [][]string{
+		{"apply", "-f", file},
+		{"-n", "demo", "patch", "gateway", "web", "--type", "json", "-p", listeners},
+	} {
+		if _, err := d.kubectl(ctx, args...); err != nil {
+			return err
+		}
+	}
+	const host = "ingress.apps.example.com"
+	ca, err := d.save(ctx, "listener.crt", "secret/ingress-demo-certificate", `go-template={{index .data "tls.crt" | base64decode}}`)
+	if err != nil {
+		return err
+	}
+	for command, want := range map[string]string{
+		fmt.Sprintf("curl -s --max-time 3 --cacert %s --resolve %s:443:%s https://%s/text", ca, host, address, host): "demo v2",
+		fmt.Sprintf("echo hello | socat -t 0.5 - UDP:%s:5353", address):                                              "demo v1",
+	} {
+		if _, err := d.awaitText(ctx, command, want); err != nil {
+			return err
+		}
+		if err := d.expect(ctx, command, want); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newHTTPRoutes creates HTTPRoutes one by one, and measures as newRoute does.

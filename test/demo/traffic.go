@@ -120,7 +120,7 @@ func (d *demo) statistics(ctx context.Context) error {
 	}
 	pod := pods[0]
 	page := fmt.Sprintf("curl -sS -k -m 5 -u '%s:%s' 'https://%s:1936/;csv'", user, password, pod)
-	if err := d.expect(ctx, page+" | cut -d, -f1,2,5,8,18 | grep -E '^# |demo' | head -20", "demo:plain"); err != nil {
+	if err := d.expect(ctx, page+" | cut -d, -f1,2,5,8,18 | grep -E '^# |:demo:plain:'", ":demo:plain:"); err != nil {
 		return err
 	}
 	return d.expect(ctx, fmt.Sprintf("curl -sS -k -m 5 -o /dev/null -w '%%{http_code}\\n' 'https://%s:1936/'", pod), "401")
