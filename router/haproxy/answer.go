@@ -10,12 +10,12 @@ import (
 const mark = "show version"
 
 // ask returns what to send for a line. A payload can only be followed by another
-// command in interactive mode, in which HAProxy waits for "quit".
+// command in interactive mode.
 func (l *line) ask() string {
 	if l.payload {
-		return "prompt;" + l.text.String() + "\n" + mark + "\nquit"
+		return l.text.String() + "\n" + mark + "\n"
 	}
-	return l.text.String() + ";" + mark
+	return l.text.String() + ";" + mark + "\n"
 }
 
 // read returns, for each unit of a line that HAProxy has answered, why HAProxy

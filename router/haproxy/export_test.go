@@ -22,3 +22,6 @@ func (r *Runtime) ProcessLimits() (connections int, err error) {
 	_, connections, err = r.processLimits()
 	return connections, err
 }
+
+// Held is the connection that stays open, or nil.
+func (r *Runtime) Held() *connection { return r.held }

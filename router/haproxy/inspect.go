@@ -195,14 +195,9 @@ func (r *Runtime) streamBytes(command string, line func([]byte)) error {
 // would gather first.
 func (r *Runtime) answer(command string, read func(io.Reader) error) error {
 	r.Commands++
-	path := filepath.Join(r.layout.RunDir(), "admin.sock")
-	conn, err := net.DialTimeout("unix", path, readLimit)
+	conn, err := r.dial()
 	if err != nil {
-		// A worker that takes over from another one replaces the socket.
-		conn, err = net.DialTimeout("unix", path, readLimit)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrGone, err)
+		return err
 	}
 	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(readLimit)); err != nil {

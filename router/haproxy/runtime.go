@@ -71,6 +71,9 @@ type Runtime struct {
 	command int
 	// lines reads answers.
 	lines *bufio.Reader
+	// held is the connection for lines, nil if there is none, and pid the process that Info saw last.
+	held *connection
+	pid  int
 }
 
 // NewRuntime returns a client of the process that runs in a layout. It does
@@ -103,6 +106,10 @@ func (r *Runtime) Info() (Info, error) {
 	}
 	if info.PID == 0 {
 		return Info{}, fmt.Errorf("%w: unexpected answer to show info", ErrGone)
+	}
+	if info.PID != r.pid {
+		r.hangUp()
+		r.pid = info.PID
 	}
 	return info, nil
 }
@@ -160,23 +167,27 @@ func (r *Runtime) Apply(steps []plan.Step, done func(plan.Step)) error {
 // unanswered is the message of a refusal without an answer.
 const unanswered = "it did not answer the command to the end"
 
-// run sends a line and reads its answers. A batch is one raw call of the library:
-// its typed calls send one command on a connection each, which takes three times as
-// long for a hundred weights (BenchmarkLibrary). The library returns what it had read when the
-// connection ended for any reason, also after its limit of 30 seconds, so the
-// answers show themselves whether all are there.
+// run sends a line and reads its answers. It is not the library's typed calls, which send one command on a
+// connection each and take three times as long for a hundred weights (BenchmarkLibrary), nor its raw one, which
+// makes a connection for each line (BenchmarkConnections), and returns what it had read when the connection
+// ended for any reason (v5.1.15).
 func (r *Runtime) run(l *line) ([]string, error) {
 	r.Commands++
-	out, err := r.socket.ExecuteRaw(l.ask())
+	c, err := r.connect()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrGone, err)
+		return nil, err
 	}
-	return l.read(out), nil
+	answers, err := c.ask(l)
+	if err != nil || len(answers) < len(l.units) {
+		r.hangUp()
+	}
+	return answers, err
 }
 
 // Reload makes the master start a new worker from the files, and waits until
 // it serves.
 func (r *Runtime) Reload() error {
+	r.hangUp()
 	var master runtime.SingleRuntime
 	if err := master.Init(r.layout.RunDir()+"/master.sock", 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
 		return fmt.Errorf("prepare the HAProxy master client: %w", err)

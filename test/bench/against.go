@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"syscall"
 	"time"
@@ -24,35 +25,27 @@ const fast, slow, large = 0.97, 1.03, 1.05
 // does so after a minute.
 const settled = 75 * time.Second
 
-// againstSamples is how often a change of each kind is made in a round. It is so large that a router collects
-// garbage several times meanwhile: with thirty changes, which take 40 ms of a processor together, whether
-// one collection of 100 ms fell among them decided what was measured.
-const againstSamples = 20 * pool
+// againstSamples is how often a change of each kind is made in a turn, and againstChanges how many starts of both
+// programs changes are compared in, for each one in which the rest is. Where the memory of a HAProxy lies
+// decides more about a change than how often it is made: one program against itself shows 0.8 to 1.4 in a
+// single start. So there are many starts with few samples.
+const againstSamples, againstStarts = 4 * pool, 6
 
 // againstProgram compares the router with another version of it. Both serve the same routes,
 // beside the bench's own router, which stands still, as does the one that is not measured. After
 // -only policies, every tenth of the routes has all of them.
 func (b *bench) againstProgram(ctx context.Context) error {
-	if b.against == "" {
-		return errors.New("name the other router with -against")
-	}
-	if b.starts < 2 || b.starts%2 != 0 {
-		return fmt.Errorf("-starts %d: give an even number, because the router that is started last answers up to a tenth sooner", b.starts)
-	}
-	if err := b.router.Signal(syscall.SIGSTOP); err != nil {
+	end, err := b.standStill(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { _ = b.router.Signal(syscall.SIGCONT) }() // it may have ended
-	if err := b.leadNone(ctx); err != nil {
-		return err
-	}
-	shares, starts, changes := map[string][]float64{}, make([][]float64, 2), map[string]*changed{}
+	defer end()
+	shares, starts := map[string][]float64{}, make([][]float64, 2)
 	for start := range b.starts {
-		if err := b.againstOnce(ctx, start, shares, starts, changes); err != nil {
+		if err := b.againstOnce(ctx, start, shares, starts); err != nil {
 			return err
 		}
 	}
-	b.requireChanges(changes)
 	this, other := median(starts[0]), median(starts[1])
 	b.report.Require("cold start to ready, against the other router", this/other, "", report.AtMost(slow), fmt.Sprintf("%.2f s against %.2f, of %.3g and %.3g", this, other, starts[0], starts[1]))
 	for _, c := range b.againstRivals() {
@@ -63,6 +56,20 @@ func (b *bench) againstProgram(ctx context.Context) error {
 		b.report.Require(c.name, median(shares[c.name]), "", report.AtLeast(c.bound), "of so many starts of both: "+strings.Join(texts, ", "))
 	}
 	return nil
+}
+
+// standStill stops the bench's own router until the function that it returns is called.
+func (b *bench) standStill(ctx context.Context) (end func(), err error) {
+	if b.against == "" {
+		return nil, errors.New("name the other router with -against")
+	}
+	if b.starts < 2 || b.starts%2 != 0 {
+		return nil, fmt.Errorf("-starts %d: give an even number, because the router that is started last answers up to a tenth sooner", b.starts)
+	}
+	if err := b.router.Signal(syscall.SIGSTOP); err != nil {
+		return nil, err
+	}
+	return func() { _ = b.router.Signal(syscall.SIGCONT) }, b.leadNone(ctx) // it may have ended
 }
 
 // leadNone keeps both routers from writing status: that is work of one side alone.
@@ -80,31 +87,21 @@ func (b *bench) againstRivals() []rival {
 }
 
 // againstOnce starts both routers and compares what they serve. Where the memory of a HAProxy
-// lies is decided by its start, so that one start of each says little about requests and changes. Memory
+// lies is decided by its start, so that one start of each says little about requests. Memory
 // is measured with the first ones.
-func (b *bench) againstOnce(ctx context.Context, start int, shares map[string][]float64, starts [][]float64, changes map[string]*changed) error {
-	sides := make([]*side, 2)
-	for n := range sides {
-		i := (n + start) % len(sides)
-		name, program := []string{"this", "other"}[i], []string{"", b.against}[i]
-		b.progress("start %d of the %s router", start+1, name)
-		s, end, err := b.beside(ctx, program, fmt.Sprintf("%s%d", name, start), rig.Ports{HTTP: 8090 + i, HTTPS: 8453 + i, Stats: 1946 + i})
-		if err != nil {
-			return err
+func (b *bench) againstOnce(ctx context.Context, start int, shares map[string][]float64, starts [][]float64) error {
+	sides, end, err := b.startBoth(ctx, start, starts, func(s *side) error {
+		if start > 0 {
+			return nil
 		}
-		defer end()
-		starts[i] = append(starts[i], s.start.Seconds())
-		if start == 0 {
-			if err := pause(ctx, settled); err != nil {
-				return err
-			}
-			s.memory, s.proxyMemory = residentOf(s)
-		}
-		if err := s.router.Signal(syscall.SIGSTOP); err != nil {
-			return err
-		}
-		sides[i] = s
+		err := pause(ctx, settled)
+		s.memory, s.proxyMemory = residentOf(s)
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	defer end()
 	this, other := sides[0], sides[1]
 	if start == 0 {
 		b.report.Require("router memory against the other router", this.memory/other.memory, "", report.AtMost(large), fmt.Sprintf("%.1f MB against %.1f", this.memory, other.memory))
@@ -118,7 +115,37 @@ func (b *bench) againstOnce(ctx context.Context, start int, shares map[string][]
 		b.progress("%s: %.3f, %s", c.name, share, text)
 		shares[c.name] = append(shares[c.name], share)
 	}
-	return b.compareChanges(ctx, changes, this, other)
+	return nil
+}
+
+// startBoth starts this router and the other one, each of them first every second time, looks at
+// each when it is ready, and has it stand still.
+func (b *bench) startBoth(ctx context.Context, start int, starts [][]float64, look func(*side) error) (sides []*side, end func(), err error) {
+	sides = make([]*side, 2)
+	var ends []func()
+	end = func() {
+		for _, f := range ends {
+			f()
+		}
+	}
+	for n := range sides {
+		i := (n + start) % len(sides)
+		name, program := []string{"this", "other"}[i], []string{"", b.against}[i]
+		b.progress("start %d of the %s router", start+1, name)
+		s, stop, err := b.beside(ctx, program, fmt.Sprintf("%s%d", name, start), rig.Ports{HTTP: 8090 + i, HTTPS: 8453 + i, Stats: 1946 + i})
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		ends = append(ends, stop)
+		starts[i] = append(starts[i], s.start.Seconds())
+		if err := errors.Join(look(s), s.router.Signal(syscall.SIGSTOP)); err != nil {
+			end()
+			return nil, nil, err
+		}
+		sides[i] = s
+	}
+	return sides, end, nil
 }
 
 func residentOf(s *side) (router, proxy float64) {
@@ -126,38 +153,82 @@ func residentOf(s *side) (router, proxy float64) {
 	return report.Megabytes(r.Memory), report.Megabytes(p.Memory)
 }
 
-// pair is what one start of both shows of a kind of change.
-type pair struct{ this, other float64 }
-
-// changed is what all starts show of a kind of change: medians of how long it took, in ms, and what the
-// routers computed for each, in ms of processor time. The time depends on where HAProxy's memory lies and on
-// what else the machine does: one program against itself shows 0.8 to 1.4. Processor time does so much less.
-type changed struct{ took, computed []pair }
+// changed is what all starts show of a kind of change: by how much this router takes longer, and how much more it
+// computes, for each start.
+type changed struct {
+	took, computed []float64
+	texts          []string
+}
 
 // changeNames are the kinds of changes that are compared, in the order of the report.
 func changeNames() []string {
 	return []string{"route add", "endpoint change", "weight change", "path change"}
 }
 
-// compareChanges measures how long changes take to show, in turns.
-func (b *bench) compareChanges(ctx context.Context, changes map[string]*changed, sides ...*side) error {
+// changesAgainst compares how long changes take to show.
+func (b *bench) changesAgainst(ctx context.Context) error {
+	end, err := b.standStill(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	changes := map[string]*changed{}
+	for _, name := range changeNames() {
+		changes[name] = &changed{}
+	}
+	for start := range againstStarts * b.starts {
+		sides, end, err := b.startBoth(ctx, start, make([][]float64, 2), func(*side) error { return nil })
+		if err != nil {
+			return err
+		}
+		err = b.compareChanges(ctx, start, changes, sides)
+		end()
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range changeNames() {
+		c := changes[name]
+		for _, line := range []struct {
+			what   string
+			ratios []float64
+		}{{", p50, against the other router", c.took}, {", the router's processor time, against the other", c.computed}} {
+			mean, off := meanRatio(line.ratios)
+			b.report.Require(name+line.what, mean, "", report.AtMost(slow), fmt.Sprintf("±%.3f, of %d starts of both", off, len(line.ratios)))
+		}
+		b.progress("%s: %s", name, strings.Join(c.texts, ", "))
+	}
+	return nil
+}
+
+// meanRatio returns the geometric mean, and by how much it may be off (its standard error).
+func meanRatio(ratios []float64) (mean, off float64) {
+	sum, squares, n := 0.0, 0.0, float64(len(ratios))
+	for _, r := range ratios {
+		sum += math.Log(r)
+		squares += math.Log(r) * math.Log(r)
+	}
+	spread := math.Sqrt(max(squares/n-sum/n*sum/n, 0) / max(n-1, 1))
+	mean = math.Exp(sum / n)
+	return mean, mean * spread
+}
+
+// compareChanges measures in turns how long changes take to show. Each router is first as often as the
+// other one, because the second one of a round has it easier: with one round for each start, a program
+// against itself showed 1.07 and 1.2.
+func (b *bench) compareChanges(ctx context.Context, start int, changes map[string]*changed, sides []*side) error {
 	seen, computed := map[string][][]float64{}, map[string][]float64{}
 	for _, name := range changeNames() {
 		seen[name], computed[name] = make([][]float64, len(sides)), make([]float64, len(sides))
-		if changes[name] == nil {
-			changes[name] = &changed{}
-		}
 	}
-	// Each of them is first as often as the other one, because the second one of a round has it easier: with one round
-	// for each start, a program against itself showed 1.07 and 1.2.
-	for round := range max(b.rounds/b.starts/len(sides), 1) * len(sides) {
+	for round := range sides {
 		for n := range sides {
 			i := (n + round) % len(sides)
 			s := sides[i]
 			if err := s.router.Signal(syscall.SIGCONT); err != nil {
 				return err
 			}
-			err := b.changesOf(ctx, s, fmt.Sprintf("t%dr%ds%d-", len(changes[changeNames()[0]].took), round, i), func(name string, took []float64, spent float64) {
+			err := b.changesOf(ctx, s, fmt.Sprintf("t%dr%ds%d-", start, round, i), func(name string, took []float64, spent float64) {
 				if all := seen[name]; all != nil {
 					all[i] = append(all[i], took...)
 					computed[name][i] += spent
@@ -169,30 +240,11 @@ func (b *bench) compareChanges(ctx context.Context, changes map[string]*changed,
 		}
 	}
 	for _, name := range changeNames() {
-		all, c := seen[name], changes[name]
-		c.took = append(c.took, pair{median(all[0]), median(all[1])})
-		c.computed = append(c.computed, pair{computed[name][0] / float64(len(all[0])), computed[name][1] / float64(len(all[1]))})
+		c, this, other := changes[name], median(seen[name][0]), median(seen[name][1])
+		c.took, c.computed = append(c.took, this/other), append(c.computed, computed[name][0]/computed[name][1])
+		c.texts = append(c.texts, fmt.Sprintf("%.2f ms against %.2f", this, other))
 	}
 	return nil
-}
-
-// requireChanges reports what all starts show together.
-func (b *bench) requireChanges(changes map[string]*changed) {
-	for _, name := range changeNames() {
-		c := changes[name]
-		for _, line := range []struct {
-			what  string
-			pairs []pair
-		}{{", p50, against the other router", c.took}, {", the router's processor time, against the other", c.computed}} {
-			var ratios []float64
-			var texts []string
-			for _, p := range line.pairs {
-				ratios = append(ratios, p.this/p.other)
-				texts = append(texts, fmt.Sprintf("%.2f ms against %.2f", p.this, p.other))
-			}
-			b.report.Require(name+line.what, median(ratios), "", report.AtMost(slow), "of so many starts of both: "+strings.Join(texts, ", "))
-		}
-	}
 }
 
 // changesOf measures changes that one router shows, to routes of its own: how long each took in ms, and

@@ -67,7 +67,7 @@ func parseFlags() options {
 	flag.IntVar(&o.certificates, "certificates", 10, "percentage of the routes that bring their own certificate")
 	flag.IntVar(&o.rounds, "rounds", 20, "how often two that are compared take turns")
 	flag.IntVar(&o.starts, "starts", 4, "how often -only against starts both routers, each of them first every second time: an even number")
-	flag.StringVar(&o.only, "only", "", "measure only some of "+strings.Join(partNames(), ",")+"; default is everything but agent, people, against and threads")
+	flag.StringVar(&o.only, "only", "", "measure only some of "+strings.Join(partNames(), ",")+"; default is everything but agent, people, against, changes-against and threads")
 	flag.StringVar(&o.against, "against", "", "program of another router, which -only against compares with this one in turns")
 	flag.StringVar(&o.haproxy, "haproxy", "haproxy", "program of the tools folder: haproxy or haproxy-3.0")
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the router to files with this prefix")
@@ -174,6 +174,7 @@ func parts() []part {
 		{name: "agent", measure: (*bench).withAgent, asked: true},
 		{name: "people", measure: (*bench).people, asked: true},
 		{name: "against", measure: (*bench).againstProgram, asked: true},
+		{name: "changes-against", measure: (*bench).changesAgainst, asked: true},
 		{name: "threads", measure: (*bench).threads, asked: true},
 	}
 }
