@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/haproxytech/client-native/v5/runtime"
+	"github.com/haproxytech/client-native/v5/runtime/options"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead/fairlead/router/haproxy"
@@ -321,24 +323,31 @@ func (b *bed) refuse(text string) {
 	b.t.Cleanup(func() { _ = l.Close() })
 	forward := func(client net.Conn) {
 		defer client.Close()
-		buffer := make([]byte, 1<<20)
-		n, err := client.Read(buffer)
-		if err != nil {
-			return
-		}
-		if bytes.Contains(buffer[:n], []byte(text)) {
-			for range bytes.Count(buffer[:n], []byte("show version")) {
-				_, _ = io.WriteString(client, "\n[3]: refused by the test\n\n[6]: 3.4.7-1\n\n")
-			}
-			return
-		}
 		server, err := net.Dial("unix", path+".real")
 		if err != nil {
 			return
 		}
 		defer server.Close()
-		_, _ = server.Write(buffer[:n])
-		_, _ = io.Copy(client, server)
+		go func() {
+			_, _ = io.Copy(client, server)
+			_ = client.Close()
+		}()
+		buffer := make([]byte, 1<<20)
+		for {
+			n, err := client.Read(buffer)
+			if err != nil {
+				return
+			}
+			if bytes.Contains(buffer[:n], []byte(text)) {
+				for range bytes.Count(buffer[:n], []byte("show version")) {
+					_, _ = io.WriteString(client, "\n[3]: refused by the test\n\n[6]: 3.4.7-1\n\n")
+				}
+				return
+			}
+			if _, err := server.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
 	}
 	go func() {
 		for {
@@ -349,6 +358,27 @@ func (b *bed) refuse(text string) {
 			go forward(client)
 		}
 	}()
+	b.endConnections(path + ".real")
+}
+
+// endConnections ends all connections to HAProxy's socket, of which the router holds one.
+func (b *bed) endConnections(path string) {
+	b.t.Helper()
+	var socket runtime.SingleRuntime
+	if err := socket.Init(path, 0, 0, options.RuntimeOptions{DoNotCheckRuntimeOnInit: true}); err != nil {
+		b.t.Fatal(err)
+	}
+	sessions, err := socket.ExecuteRaw("show sess")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for l := range strings.Lines(sessions) {
+		if id, _, ok := strings.Cut(l, ": "); ok && strings.Contains(l, "fe=GLOBAL") {
+			if _, err := socket.ExecuteRaw("shutdown session " + strings.TrimPrefix(id, "[6]: ")); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	}
 }
 
 const otherRoute = `
