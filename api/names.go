@@ -100,6 +100,9 @@ const (
 	// AnnotationLatencySample on an IngressController says of which share of requests the time is
 	// measured: "off", "all" or "1/N".
 	AnnotationLatencySample = "fairlead.dev/latency-sample"
+	// AnnotationKeepRequests on an IngressController says which requests its routers keep in memory
+	// for a while: "off" or "failed".
+	AnnotationKeepRequests = "fairlead.dev/keep-requests"
 	// AnnotationMetrics on a Route, Ingress or route of the Gateway API, with the value "detail", asks
 	// for series of metrics of its own, before routes that are only busy.
 	AnnotationMetrics = "fairlead.dev/metrics"

@@ -94,7 +94,7 @@ func (t *settingsReporter) source(ctx context.Context, c *config, w *kube.Watche
 	return func() settings.Settings {
 		s, findings := read()
 		lists.Want(s.FetchRevocations)
-		t.traces.want(s.Collector)
+		t.traces.want(s.Collector, s.Render.KeepFailed)
 		if s.FetchRevocations != "" && !waited {
 			waited = true
 			limited, cancel := context.WithTimeout(ctx, firstFetch)

@@ -49,8 +49,9 @@ func newTraces(c *config, caps plan.Capabilities, log *slog.Logger, registry *pr
 	}, nil
 }
 
-// want has spans sent to a collector, or none made.
-func (t *traces) want(c settings.Collector) {
+// want has spans sent to a collector, or none made, and requests that fail kept, or none.
+func (t *traces) want(c settings.Collector, keepFailed bool) {
+	t.feed.Keep(keepFailed)
 	t.exporter.Want(c)
 	if t.exporter.On() {
 		t.feed.Trace(t.exporter.Take)

@@ -37,6 +37,7 @@ import (
 //	/metrics/haproxy  HAProxy's metrics, by its own exporter, with namespace and route
 //	/debug/pprof/     profiles of the router process
 //	/inspect/v1/log   requests as they end, as lines of JSON, with a token that has the right to "log"
+//	/inspect/v1/trace/ID  what is kept of one request, with the same right
 //	/                 HAProxy's statistics page
 //
 // All but those of /healthz ask for user and password, or for a token; see Access.
@@ -58,7 +59,7 @@ type Server struct {
 	// AuthDir holds files statsUsername and statsPassword; empty leaves
 	// everything open, for a router on a developer's machine.
 	AuthDir string
-	// Observed, if set, streams requests.
+	// Observed, if set, streams requests, and answers what is kept of one.
 	Observed http.Handler
 	// Access says whether a bearer token is known, and whether its user may do
 	// verb with the router's subresource "metrics", for profiles "debug", or for
@@ -146,6 +147,7 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("/debug/pprof/trace", s.authorized(debug, http.HandlerFunc(pprof.Trace)))
 	if s.Observed != nil {
 		mux.Handle(observe.Path, s.authorized(logRight, s.Observed))
+		mux.Handle(observe.KeptPath, s.authorized(logRight, s.Observed))
 	}
 	mux.Handle("/", s.authorized(metrics, s.haproxy("")))
 	return mux

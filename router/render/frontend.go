@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead/fairlead/router/model"
@@ -179,7 +180,7 @@ func requestRules(s Settings) []string {
 	if s.HTTP.UniqueIDName != "" {
 		rules = append(rules, "http-request set-header "+quote(s.HTTP.UniqueIDName)+" %[unique-id]")
 	}
-	return append(rules, headerRules("http-request", s.HTTP.RequestHeaders)...)
+	return slices.Concat(rules, uniqueIDRules(s), headerRules("http-request", s.HTTP.RequestHeaders))
 }
 
 // headerRules are the header changes of the IngressController.

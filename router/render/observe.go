@@ -53,13 +53,16 @@ const AnsweredBy = "var(txn.answered_by)"
 // cookie, and no header but the trace among them.
 var (
 	requestRecord = recordFormat("h", "var(txn.backend),field(1,|)",
-		"%s", "%ST", "%tsc", "%rc", "%Th/%Ti/%TR/%Tw/%Tc/%Tr/%Td/%Ta", "%U", "%B", "%ci", "%[unique-id,url_enc]", "%[method,url_enc]", "%[fc_http_major]", "%sslv",
+		"%s", "%ST", "%tsc", "%rc", "%Th/%Ti/%TR/%Tw/%Tc/%Tr/%Td/%Ta", "%U", "%B", "%ci", uniqueID, "%[method,url_enc]", "%[fc_http_major]", "%sslv",
 		written("ssl_fc_sni", nameBytes), written("var(txn.host)", nameBytes), "%[var(txn.path),length]", written("var(txn.path)", pathBytes),
 		"%[var(txn.traceparent)]", "%[var(txn.trace_from),bytes(36,16)]", "%["+AnsweredBy+"]")
 	connectionRecord = recordFormat("t", "var(sess.backend),field(1,|)",
 		"%s", "0", "%ts", "%rc", "-1/-1/-1/%Tw/%Tc/-1/-1/%Tt", "%U", "%B", "%ci", "", "", "0", "",
 		written("var(sess.server_name)", nameBytes), written("var(sess.name)", nameBytes), "0", "", "", "", "")
 )
+
+// uniqueID is the ID of spec.httpHeaders.uniqueId.
+const uniqueID = "%[unique-id,url_enc]"
 
 // recordFormat is a format: its kind, the time in microseconds, the routing value, and the rest.
 func recordFormat(kind, value string, fields ...string) string {
@@ -102,12 +105,17 @@ func observeOptions(s Settings, caps plan.Capabilities, of, format string) []str
 	return lines
 }
 
-// requestFormat says at the end of records which requests are of the share that is sampled.
+// requestFormat says at the end of records which requests are of the share that is sampled. The ID is the one that answers have,
+// where some have one.
 func requestFormat(s Settings) string {
-	if s.Sample == 0 {
-		return requestRecord
+	record := requestRecord
+	if s.KeepFailed {
+		record = strings.Replace(record, "|"+uniqueID+"|", "|"+written("var(txn.request_id)", IDBytes)+"|", 1)
 	}
-	return requestRecord + "|%[var(txn.sampled)]"
+	if s.Sample == 0 {
+		return record
+	}
+	return record + "|%[var(txn.sampled)]"
 }
 
 func observeRequestOptions(s Settings, caps plan.Capabilities) []string {

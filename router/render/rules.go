@@ -61,7 +61,7 @@ func policyRules(s Settings, l Layout, caps plan.Capabilities, tls bool, before,
 	refuse = append(refuse, preflightRule)
 	refuse = append(refuse, limitRules(s)...)
 	refuse = slices.Concat(refuse, countRules(s, l, caps), sharedRules(agentOf(s, l, caps), l, caps), sizeRules(l, caps), longPathRules(l, caps), keyRules(l, caps), askRules(agentOf(s, l, caps)), identifiedRules(s, l, caps, agentOf(s, l, caps) != nil), consumerRules(caps), firewallRules(firewallOf(s, l, caps), l, caps))
-	rules = slices.Concat(rules, judgedRules(caps, refuse), faultRules(caps), bandwidthRules(s), forwardedRules(tls), requestIDRules())
+	rules = slices.Concat(rules, judgedRules(caps, refuse), faultRules(caps), bandwidthRules(s), forwardedRules(tls), requestIDRules(), keptIDRules(s))
 
 	rules = slices.Concat(rules, branchRules(caps), rewriteRules(), patternRules(l, caps))
 

@@ -16,6 +16,8 @@ type Settings struct {
 	HTTPPort, HTTPSPort int
 	// Sample is the N of the share 1/N of requests whose time is measured, or 0 for none.
 	Sample int
+	// KeepFailed has requests that failed written to the ring, and their answers carry an ID.
+	KeepFailed bool
 	// SharedAddress says that HTTPRoutes may be served at the router's own ports.
 	SharedAddress bool
 	// HTTPSlots are the ports for Gateways' listeners of HTTP.
@@ -266,6 +268,7 @@ var fields = []field{
 		return [5]Slots{s.HTTPSlots, s.HTTPSSlots, s.FallbackSlots, s.TLSSlots, s.TCPSlots}
 	})},
 	{"fairlead.dev/latency-sample", same(func(s *Settings) int { return s.Sample })},
+	{"fairlead.dev/keep-requests", same(func(s *Settings) bool { return s.KeepFailed })},
 	{"fairlead.dev/shared-address", same(func(s *Settings) bool { return s.SharedAddress })},
 	{"key of the pod", same(func(s *Settings) string { return s.Key })},
 	{"policy agent", same(func(s *Settings) string { return s.AgentDir })},

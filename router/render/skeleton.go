@@ -218,7 +218,7 @@ func newTemplateData(s Settings, l Layout, caps plan.Capabilities) *templateData
 		SlotFrontends: slotFrontends(s, l, caps), SlotMissRules: slotMissRules(l), StreamSlotFrontends: streamSlotFrontends(s, l, caps), EndServers: endServers(s, l),
 		GRPCTypeRule: grpcTypeRule, AttemptsRule: attemptsRule, AttemptSections: attemptSections(s, l),
 		ConditionsHTTP: conditionRules(caps, false), ConditionsHTTPS: conditionRules(caps, true),
-		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),
+		ResponseRules: responseRules(s, l, caps), AfterRules: slices.Concat(refusalRules(caps), keepRules(s, l), canaryResponseRules(), pageAfterRules(), rateResponseRules(), corsResponseRules()),
 		ProfileOptions: ownErrorOptions(s, l, caps, true),
 		NotFound:       notFoundRule(s, l),
 		Redirects:      match.RedirectStatuses,

@@ -133,6 +133,7 @@ func From(ic *operatorv1.IngressController, flags Flags) (Settings, []api.Findin
 	r.logging()
 	r.tracing(ic.Annotations)
 	r.sample(ic.Annotations)
+	r.keep(ic.Annotations)
 	r.tlsProfile(ic.Status.TLSProfile)
 	r.clientTLS()
 	r.out.Ingest.AsksClients = r.out.Render.ClientTLS.Verify != "" || r.out.Render.ClientTLS.Closed

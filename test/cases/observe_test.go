@@ -25,6 +25,7 @@ import (
 // observedBed is a router with a feed of its requests.
 type observedBed struct {
 	*bed
+	feed   *feed.Feed
 	server *httptest.Server
 }
 
@@ -37,7 +38,7 @@ func newObservedBed(t *testing.T, version string, prepare func(*bed)) *observedB
 	b.start()
 	f := feed.New(b.newRuntime(), b.logger(), b.registry)
 	stop := background(func(ctx context.Context) { _ = f.Run(ctx) })
-	o := &observedBed{bed: b, server: httptest.NewServer(f)}
+	o := &observedBed{bed: b, feed: f, server: httptest.NewServer(f)}
 	t.Cleanup(func() {
 		o.server.CloseClientConnections()
 		o.server.Close()

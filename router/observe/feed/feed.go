@@ -62,6 +62,7 @@ type Feed struct {
 	// sample gets how long each request of the sampled share took, until sampleUntil.
 	sample      func(backend []byte, took time.Duration)
 	sampleUntil time.Time
+	kept        store
 	// problem is why nothing can be read now.
 	problem error
 	// missed counts records that HAProxy had no room for.
@@ -176,8 +177,9 @@ func (f *Feed) wanted() (keys []string, readers []*reader, wanted bool) {
 	if time.Now().Before(f.sampleUntil) {
 		keys = append(keys, render.SampleKey)
 	}
+	keys = append(keys, f.keptKeys(time.Now())...)
 	slices.Sort(keys)
-	return slices.Compact(keys), readers, len(keys) > 0 || f.trace != nil
+	return slices.Compact(keys), readers, len(keys) > 0 || f.trace != nil || f.kept.on
 }
 
 // Run serves readers until the context ends. Then nothing is observed any more.
@@ -248,7 +250,8 @@ func (f *Feed) fail(err error) {
 // take hands a line of the ring on.
 func (f *Feed) take(line []byte, now time.Time) {
 	f.mu.Lock()
-	sample, whole := f.sample, f.trace != nil || len(f.readers) > 0
+	sample, keeps := f.sample, f.kept.takes(line, now)
+	whole := keeps || f.trace != nil || len(f.readers) > 0
 	f.mu.Unlock()
 	if backend, took, ok := observe.Sampled(line); ok && sample != nil {
 		if sample(backend, took); !whole {
@@ -267,6 +270,9 @@ func (f *Feed) take(line []byte, now time.Time) {
 	f.lost.Add(float64(dropped))
 	if !isRecord {
 		return
+	}
+	if keeps && record.ID != "" {
+		f.kept.add(&record, line, now)
 	}
 	if f.trace != nil {
 		f.trace(&record)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/fairlead/fairlead/router/observe"
@@ -18,8 +19,13 @@ const (
 	soon = time.Second
 )
 
-// ServeHTTP streams records as lines of JSON (observe.Line) until the client leaves.
+// ServeHTTP streams records as lines of JSON (observe.Line) until the client leaves, and answers with what is kept of one
+// request below observe.KeptPath.
 func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, observe.KeptPath) {
+		f.serveKept(w, r)
+		return
+	}
 	if r.Method != http.MethodGet {
 		http.Error(w, "only GET is served", http.StatusMethodNotAllowed)
 		return
