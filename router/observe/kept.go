@@ -28,8 +28,12 @@ type Kept struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// KeptAnswers bounds the requests of one ID.
-const KeptAnswers = 10
+const (
+	// KeptAnswers bounds the requests of one ID.
+	KeptAnswers = 10
+	// KeptFor is how long a request is kept.
+	KeptFor = 15 * time.Minute
+)
 
 // Failed reports whether a line of the ring is of a request that failed: its answer is an error that came from the router, or a pod's
 // from 500 on. It is for each of very many: it copies nothing.

@@ -84,7 +84,7 @@ func (r *Replicas) Ready(ctx context.Context) ([]*corev1.Pod, error) {
 	return ready, nil
 }
 
-// Get asks a pod for a page, over a connection that stays. An answer other than 200 is an error.
+// Get asks a pod for a page, over a connection that stays. An answer other than 200 is a StatusError.
 func (r *Replicas) Get(ctx context.Context, pod *corev1.Pod, page string) (io.ReadCloser, error) {
 	header, err := r.Authorize(ctx)
 	if err != nil {
@@ -103,9 +103,21 @@ func (r *Replicas) Get(ctx context.Context, pod *corev1.Pod, page string) (io.Re
 	if answer.StatusCode != http.StatusOK {
 		defer answer.Body.Close()
 		why, _ := io.ReadAll(io.LimitReader(answer.Body, whyBytes))
-		return nil, fmt.Errorf("it answers %s: %s", answer.Status, strings.TrimSpace(string(why)))
+		return nil, &StatusError{Code: answer.StatusCode, Why: strings.TrimSpace(string(why))}
 	}
 	return answer.Body, nil
+}
+
+// StatusError is an answer of a router other than 200.
+type StatusError struct {
+	Code int
+	// Why is the beginning of its text.
+	Why string
+}
+
+// Error says what the router answers.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("it answers %d %s: %s", e.Code, http.StatusText(e.Code), e.Why)
 }
 
 func (r *Replicas) http(pod *corev1.Pod, port int) *http.Client {

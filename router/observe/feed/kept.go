@@ -12,8 +12,6 @@ import (
 
 // Bounds of what is kept.
 const (
-	// KeptFor is how long a request is kept.
-	KeptFor = 15 * time.Minute
 	// KeptRequests and KeptBytes are how many there are at most, and their memory.
 	KeptRequests, KeptBytes = 10_000, 5 << 20
 	// keptPerSecond is how many are taken in a second. Where there are more, HAProxy writes none for keptPause.
@@ -92,12 +90,12 @@ func (s *store) add(r *observe.Record, line []byte, now time.Time) {
 // expire lets go what is too old.
 func (s *store) expire(now time.Time) {
 	gone := 0
-	for gone < len(s.requests) && now.Sub(s.requests[gone].at) > KeptFor {
+	for gone < len(s.requests) && now.Sub(s.requests[gone].at) > observe.KeptFor {
 		s.bytes -= s.requests[gone].bytes()
 		gone++
 	}
 	s.forget(gone)
-	if first := now.Add(-KeptFor); s.on && s.since.Before(first) {
+	if first := now.Add(-observe.KeptFor); s.on && s.since.Before(first) {
 		s.since = first
 	}
 }
