@@ -157,7 +157,10 @@ func phases(t *observe.Timers) string {
 		what    string
 	}{
 		{t.Handshake, "for the TLS handshake"},
-		{t.Request, "until the request was there"}, {t.Queue, "waiting for a pod"}, {t.Connect, "until the pod was connected"}, {t.Response, "until it answered"},
+		{t.Request, "until the request was there"},
+		{t.Queue, "waiting for a pod"},
+		{t.Connect, "until the pod was connected"},
+		{t.Response, "until it answered"},
 		{t.Data, "to send the answer"},
 	} {
 		if p.seconds >= 0 {

@@ -12,8 +12,10 @@ import (
 
 // Bounds of what is kept.
 const (
-	// KeptRequests and KeptBytes are how many there are at most, and their memory.
-	KeptRequests, KeptBytes = 10_000, 5 << 20
+	// KeptRequests is how many there are at most.
+	KeptRequests = 10_000
+	// KeptBytes is the memory that they have at most.
+	KeptBytes = 5 << 20
 	// keptPerSecond is how many are taken in a second. Where there are more, HAProxy writes none for keptPause.
 	keptPerSecond, keptPause = 500, 5 * time.Second
 	// keptOverhead is the memory of one beside its texts.
