@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead/fairlead/router/observe"
 )
 
-// keptBed is a router that keeps what fails.
-func keptBed(t *testing.T, version string, spec operatorv1.IngressControllerSpec) *observedBed {
+// failedBed is a router that keeps what fails.
+func failedBed(t *testing.T, version string, spec operatorv1.IngressControllerSpec) *observedBed {
 	t.Helper()
 	o := newObservedBed(t, version, func(b *bed) { b.controller.Store(&operatorv1.IngressController{Spec: spec}) })
 	o.apply(parseStep(t, map[string]string{"services": "ob/web http=8080 web-a@198.18.250.225", "in.yaml": `kind: RoutePolicy
@@ -75,7 +75,7 @@ var isUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 // and nothing of them is written. Without the annotation there is none at all.
 func TestKept(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		o := keptBed(t, version, operatorv1.IngressControllerSpec{})
+		o := failedBed(t, version, operatorv1.IngressControllerSpec{})
 		get := func(host, target string, header ...string) (response, string) {
 			t.Helper()
 			r := request{method: "GET", host: host, target: target, header: header}
@@ -143,7 +143,7 @@ func TestKeptUniqueID(t *testing.T) {
 		spec.TLSSecurityProfile = nil
 		spec.HTTPHeaders = &operatorv1.IngressControllerHTTPHeaders{UniqueId: operatorv1.IngressControllerHTTPUniqueIdHeaderPolicy{Name: "X-Unique", Format: "%ci/%rt name"}}
 		spec.Logging.Access.HttpLogFormat = "path=%HP id=%ID."
-		o := keptBed(t, version, spec)
+		o := failedBed(t, version, spec)
 		if !o.caps.LogProfiles {
 			o.annotate(api.AnnotationKeepRequests, "failed")
 			o.eventually("a finding", func() error {
