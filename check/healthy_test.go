@@ -146,6 +146,7 @@ func healthy(t *testing.T) *Snapshot {
 	for _, target := range s.Targets() {
 		s.Probes = append(s.Probes, Probe{Target: target, Status: map[string]int{plain: 302, secure: 200}[target.Scheme], Took: 4 * time.Millisecond})
 	}
+	s.Traffic = []Traffic{{Router: "default", Requests: 1204.06, ErrorPercent: 0.02, Connections: 210, Replicas: 2}}
 	for _, name := range s.Names() {
 		s.Lookups = append(s.Lookups, Lookup{Name: name, Addresses: []string{address}})
 	}

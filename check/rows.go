@@ -90,7 +90,24 @@ func (s *Snapshot) routerRows(ic *operatorv1.IngressController) []row {
 			all = append(all, row{"", fmt.Sprintf("%-15s %s", "probe", p.line())})
 		}
 	}
+	for i := range s.Traffic {
+		if t := &s.Traffic[i]; t.Router == ic.Name {
+			all = append(all, row{"", fmt.Sprintf("%-15s %s", "traffic", t.line())})
+		}
+	}
 	return all
+}
+
+// line says what is served.
+func (t *Traffic) line() string {
+	text := fmt.Sprintf("%.1f requests/s   %.2f %% answered 5xx   %.0f under way at %d replicas", t.Requests, t.ErrorPercent, t.Connections, t.Replicas)
+	if t.Replicas == 1 {
+		text = strings.TrimSuffix(text, "s")
+	}
+	if t.Silent > 0 {
+		text += fmt.Sprintf(", %d did not answer", t.Silent)
+	}
+	return text
 }
 
 // line says how a probe went.

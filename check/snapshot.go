@@ -123,6 +123,8 @@ type Snapshot struct {
 
 	Probes  []Probe
 	Lookups []Lookup
+	// Traffic is what the routers serve now, of those that could be asked. Nothing is judged by it.
+	Traffic []Traffic
 
 	chains []chain // by certificates
 	parsed bool
@@ -135,6 +137,17 @@ type Probe struct {
 	Status int
 	Took   time.Duration
 	Error  string
+}
+
+// Traffic is what the replicas of a router serve.
+type Traffic struct {
+	Router string
+	// Requests are those of a second, and ErrorPercent the share of them that was answered by 5xx.
+	Requests, ErrorPercent float64
+	// Connections are requests and connections that are under way.
+	Connections float64
+	// Replicas are those that were asked, and Silent those that gave no answer.
+	Replicas, Silent int
 }
 
 // Lookup is the question for a name in the DNS of this machine.

@@ -39,6 +39,8 @@ type Options struct {
 	Router string
 	// Probe asks the routers' addresses and names from this machine.
 	Probe bool
+	// Traffic asks the routers twice, a second apart, what they serve.
+	Traffic bool
 	// Routes are those of all namespaces, where they are known; nil has them read.
 	Routes []routev1.Route
 	// WithoutSecrets leaves the certificates in Secrets unread.
@@ -100,7 +102,7 @@ func Read(ctx context.Context, config *rest.Config, options Options) (*check.Sna
 	if options.Router != "" && !s.Narrow(options.Router) {
 		return nil, fmt.Errorf("there is no IngressController %s", options.Router)
 	}
-	r.reach(ctx)
+	together(ctx, []func(context.Context){r.reach, r.traffic})
 	return s, nil
 }
 

@@ -96,7 +96,7 @@ func (c *command) status(ctx context.Context, o *options, f *statusFlags) error 
 	if err != nil {
 		return err
 	}
-	options := collect.Options{Namespace: own, Router: o.router, Probe: f.probe == "here", Now: time.Now}
+	options := collect.Options{Namespace: own, Router: o.router, Probe: f.probe == "here", Traffic: !f.short, Now: time.Now}
 	if f.watch {
 		return c.watchStatus(ctx, f, waitPause, func(ctx context.Context) (*check.Report, error) { return judge(ctx, config, options) })
 	}
