@@ -9,13 +9,16 @@ import (
 // to the unit from those to the next one. It costs 7 µs (3.4.7).
 const mark = "show version"
 
-// ask returns what to send for a line. A payload can only be followed by another
-// command in interactive mode.
-func (l *line) ask() string {
-	if l.payload {
-		return l.text.String() + "\n" + mark + "\n"
+// ask returns what to send for a line, once if the connection is for no other. A payload can only be followed by another
+// command in interactive mode, in which HAProxy waits for "quit" before it closes a connection.
+func (l *line) ask(once bool) string {
+	switch {
+	case !l.payload:
+		return l.text.String() + ";" + mark + "\n"
+	case once:
+		return interactive + l.text.String() + "\n" + mark + "\nquit\n"
 	}
-	return l.text.String() + ";" + mark + "\n"
+	return l.text.String() + "\n" + mark + "\n"
 }
 
 // read returns, for each unit of a line that HAProxy has answered, why HAProxy

@@ -21,17 +21,20 @@ func entriesOf(name string) []plan.Step {
 	return append(steps, plan.EntrySet{Entry: plan.Entry{Map: plan.MapHTTP, Key: name + ".test/"}, Value: "y"})
 }
 
-// TestConnectionStays: changes share one connection, also after a refusal, and each version of HAProxy
-// answers them as it does one for each.
+// TestConnectionStays: changes share one connection, also after a refusal, and have their own where HAProxy is busy. Each
+// version answers both.
 func TestConnectionStays(t *testing.T) {
 	t.Parallel()
 	for _, bin := range []string{"haproxy", "haproxy-3.2", "haproxy-3.0"} {
 		t.Run(bin, func(t *testing.T) {
 			t.Parallel()
 			rt, _ := running(t, bin)
+			rt.Busy(false)
 			mustApply(t, rt, entriesOf("first")...)
+			rt.Busy(false)
 			held, lines := rt.Held(), rt.Commands
 			for i := range 20 {
+				rt.Busy(i%2 == 0) // every second time, lines have connections of their own
 				mustApply(t, rt, entriesOf(fmt.Sprint("host", i))...)
 				err := rt.Apply([]plan.Step{plan.ServerWeight{Backend: roundBackend, Name: "none", Weight: 1}}, func(plan.Step) { t.Error("it is there") })
 				if !haproxy.Refused(err) {
@@ -87,9 +90,7 @@ func TestConnectionEnds(t *testing.T) {
 				if info, err = rt.Info(); err != nil {
 					t.Fatal(err)
 				}
-				if err := replace(); err != nil {
-					t.Fatal(err)
-				}
+				wait.Poll{}.For(t, how, replace) // the master may not be there again yet
 				wait.Poll{}.For(t, "another process", func() error {
 					now, err := rt.Info()
 					if err == nil && now.PID == info.PID {
@@ -110,6 +111,7 @@ func BenchmarkConnections(b *testing.B) {
 	library := rt.Library()
 	b.Run("held", func(b *testing.B) {
 		for b.Loop() {
+			rt.Busy(false)
 			mustApply(b, rt, step)
 		}
 	})

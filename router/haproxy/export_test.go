@@ -25,3 +25,6 @@ func (r *Runtime) ProcessLimits() (connections int, err error) {
 
 // Held is the connection that stays open, or nil.
 func (r *Runtime) Held() *connection { return r.held }
+
+// Busy says that the last line took long, or that it did not.
+func (r *Runtime) Busy(busy bool) { r.busy = busy }

@@ -71,9 +71,11 @@ type Runtime struct {
 	command int
 	// lines reads answers.
 	lines *bufio.Reader
-	// held is the connection for lines, nil if there is none, and pid the process that Info saw last.
+	// held is the connection for lines, nil if there is none, and pid the process that Info saw last. busy is true if
+	// the last line took long.
 	held *connection
 	pid  int
+	busy bool
 }
 
 // NewRuntime returns a client of the process that runs in a layout. It does
@@ -173,14 +175,19 @@ const unanswered = "it did not answer the command to the end"
 // ended for any reason (v5.1.15).
 func (r *Runtime) run(l *line) ([]string, error) {
 	r.Commands++
+	began := time.Now()
 	c, err := r.connect()
 	if err != nil {
 		return nil, err
 	}
 	answers, err := c.ask(l)
-	if err != nil || len(answers) < len(l.units) {
+	switch {
+	case c.once:
+		_ = c.Close()
+	case err != nil || len(answers) < len(l.units):
 		r.hangUp()
 	}
+	r.busy = time.Since(began) > busyAnswer+time.Duration(l.cost)*busyCost
 	return answers, err
 }
 
