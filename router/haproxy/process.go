@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -86,6 +87,8 @@ type Supervisor struct {
 	// Starts counts the masters that this supervisor started, Ended the old
 	// workers that it ended.
 	Starts, Ended int
+	// failed is true after a start that ended early: the next one is heard.
+	failed bool
 }
 
 // Run keeps HAProxy running until the context ends; then it lets running
@@ -102,7 +105,8 @@ func (s *Supervisor) Run(ctx context.Context, grace time.Duration) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		if time.Since(started) > steadyAfter {
+		early := time.Since(started) <= steadyAfter
+		if s.failed = exited && early; !early {
 			backoff = firstBackoff
 		}
 		s.Log.Error("HAProxy ended; starting it again", "err", err, "adopted", !exited, "after", time.Since(started).Round(time.Millisecond), "wait", backoff)
@@ -150,12 +154,23 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	// Quiet, because HAProxy would print a line for every runtime change.
 	cmd := exec.Command(s.Binary, "-q", "-W", "-S", s.Layout.RunDir()+"/master.sock,mode,600", "-f", s.Layout.Config())
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	hear := func() string { return "" }
+	if s.failed {
+		cmd.Args = slices.Delete(cmd.Args, 1, 2)
+		if hear, err = listen(cmd); err != nil {
+			return true, err
+		}
+	}
 	cmd.Env = slices.Concat(HugePages(), os.Environ()) // the last one of a name counts
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, AmbientCaps: s.Ambient}
 	if s.Bound {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
 	}
-	if err := inShortTurns(cmd.Start); err != nil {
+	err = inShortTurns(cmd.Start)
+	if into, heard := cmd.Stderr.(*os.File); heard && s.failed {
+		_ = into.Close() // HAProxy has its own
+	}
+	if err != nil {
 		return true, fmt.Errorf("start HAProxy: %w", err)
 	}
 	s.Starts++
@@ -165,8 +180,12 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	go func() { done <- cmd.Wait() }()
 	select {
 	case err := <-done:
+		said := hear()
 		if why, checkErr := Check(context.WithoutCancel(ctx), s.Binary, s.Layout); checkErr == nil && why != "" {
-			err = fmt.Errorf("%w: %s", err, FirstAlert(why))
+			said = FirstAlert(why)
+		}
+		if said != "" {
+			err = fmt.Errorf("%w: %s", err, said)
 		}
 		return true, err
 	case <-ctx.Done():
@@ -179,6 +198,36 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 			return false
 		}
 	})
+}
+
+// mostHeard bounds what is kept of what HAProxy says at its start.
+const mostHeard = 64 << 10
+
+// listen has a HAProxy that is not quiet heard, and returns what gives the first alert of it, or "", once it has ended. Its check
+// of the files does not find all that may keep it from starting, such as a port that another program has. What it says
+// later is read and dropped. If this program ends before it, it goes on without a reader.
+func listen(cmd *exec.Cmd) (hear func() string, err error) {
+	from, into, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("hear HAProxy: %w", err)
+	}
+	cmd.Stderr = into
+	var heard strings.Builder
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.CopyN(&heard, from, mostHeard)
+		_, _ = io.Copy(io.Discard, from)
+		_ = from.Close()
+	}()
+	return func() string {
+		select {
+		case <-ended:
+			return alertLine.FindString(heard.String())
+		case <-time.After(time.Second): // a process that it left behind holds the other end
+			return ""
+		}
+	}, nil
 }
 
 // bounding bounds the old workers of a master until the function that it returns
