@@ -87,7 +87,7 @@ type Supervisor struct {
 	// Starts counts the masters that this supervisor started, Ended the old
 	// workers that it ended.
 	Starts, Ended int
-	// failed is true after a start that ended early: the next one is heard.
+	// failed is true after a start that ended early: the messages of the next one are read.
 	failed bool
 }
 
@@ -154,10 +154,10 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	// Quiet, because HAProxy would print a line for every runtime change.
 	cmd := exec.Command(s.Binary, "-q", "-W", "-S", s.Layout.RunDir()+"/master.sock,mode,600", "-f", s.Layout.Config())
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	hear := func() string { return "" }
+	alert := func() string { return "" }
 	if s.failed {
 		cmd.Args = slices.Delete(cmd.Args, 1, 2)
-		if hear, err = listen(cmd); err != nil {
+		if alert, err = listen(cmd); err != nil {
 			return true, err
 		}
 	}
@@ -167,7 +167,7 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
 	}
 	err = inShortTurns(cmd.Start)
-	if into, heard := cmd.Stderr.(*os.File); heard && s.failed {
+	if into, file := cmd.Stderr.(*os.File); file && s.failed {
 		_ = into.Close() // HAProxy has its own
 	}
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	go func() { done <- cmd.Wait() }()
 	select {
 	case err := <-done:
-		said := hear()
+		said := alert()
 		if why, checkErr := Check(context.WithoutCancel(ctx), s.Binary, s.Layout); checkErr == nil && why != "" {
 			said = FirstAlert(why)
 		}
@@ -200,30 +200,30 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 	})
 }
 
-// mostHeard bounds what is kept of what HAProxy says at its start.
-const mostHeard = 64 << 10
+// mostMessages bounds what is kept of HAProxy's messages at its start, in bytes.
+const mostMessages = 64 << 10
 
-// listen has a HAProxy that is not quiet heard, and returns what gives the first alert of it, or "", once it has ended. Its check
+// listen reads the messages of a HAProxy that is not quiet, and returns what gives its first alert, or "", once it has ended. Its check
 // of the files does not find all that may keep it from starting, such as a port that another program has. What it says
 // later is read and dropped. If this program ends before it, it goes on without a reader.
-func listen(cmd *exec.Cmd) (hear func() string, err error) {
+func listen(cmd *exec.Cmd) (alert func() string, err error) {
 	from, into, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("hear HAProxy: %w", err)
+		return nil, fmt.Errorf("read HAProxy's messages: %w", err)
 	}
 	cmd.Stderr = into
-	var heard strings.Builder
+	var messages strings.Builder
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = io.CopyN(&heard, from, mostHeard)
+		_, _ = io.CopyN(&messages, from, mostMessages)
 		_, _ = io.Copy(io.Discard, from)
 		_ = from.Close()
 	}()
 	return func() string {
 		select {
 		case <-ended:
-			return alertLine.FindString(heard.String())
+			return alertLine.FindString(messages.String())
 		case <-time.After(time.Second): // a process that it left behind holds the other end
 			return ""
 		}

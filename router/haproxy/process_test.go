@@ -37,7 +37,7 @@ func (l *lines) has(text string) bool {
 	return strings.Contains(l.text.String(), text)
 }
 
-// TestPortInUse: a HAProxy whose files are good, and that cannot start, is heard: the log says why. It starts once it can.
+// TestPortInUse: the log says why a HAProxy whose files are good cannot start. It starts once it can.
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	for _, bin := range []string{"haproxy", "haproxy-3.2", "haproxy-3.0"} {
