@@ -127,7 +127,7 @@ func TestPastNone(t *testing.T) {
 	}
 }
 
-// TestPastRead: a page that is none of this kind is of an older router.
+// TestPastRead: a page of another kind is of an older router.
 func TestPastRead(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"<html>", "{}", `{"schema":"fairlead.dev/log/v1"}`} {

@@ -15,8 +15,8 @@ import (
 // more of them follow.
 const removalSlice, removalRest = 5 * time.Millisecond, 45 * time.Millisecond
 
-// removalBatch is how many removals are tried together: each line that HAProxy gets is a
-// connection to it, which costs more than most removals. A backend with its servers has a
+// removalBatch is how many removals are tried together: each line is a way to
+// HAProxy and back, which takes longer than most removals. A backend with its servers has a
 // line of its own, so that the slice is kept to.
 const removalBatch = 10
 

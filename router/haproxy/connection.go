@@ -31,7 +31,7 @@ const severity, interactive = "set severity-output number;", "prompt;"
 // endOfAnswer is HAProxy's prompt in interactive mode.
 const endOfAnswer = "> "
 
-// A line took long if it took busyAnswer, and busyCost for each command's worth, or more.
+// A line took long if it took more than busyAnswer, and busyCost for each unit of its cost (line.cost).
 const busyAnswer, busyCost = 2 * time.Millisecond, 30 * time.Microsecond
 
 // connect returns the open connection, or makes one.
@@ -74,8 +74,8 @@ func (r *Runtime) hangUp() {
 	}
 }
 
-// usable reports whether HAProxy has neither closed the connection, which it does where nothing was
-// asked for two minutes ("stats timeout"), nor sent what nobody waits for. What was sent is never sent
+// usable reports whether HAProxy has neither closed the connection, which it does after two minutes without a
+// command ("stats timeout"), nor sent anything unasked. It is looked at before a line, because a line is never sent
 // again: it may be why a process has ended.
 func (c *connection) usable() bool {
 	raw, err := c.Conn.(*net.UnixConn).SyscallConn()

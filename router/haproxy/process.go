@@ -150,8 +150,8 @@ func (s *Supervisor) runOnce(ctx context.Context, grace time.Duration) (child bo
 		defer s.bounding(ctx, pid)()
 		return false, s.watch(ctx, pid, grace)
 	}
-	// The child gets our own stderr, not a pipe, so it can outlive us.
-	// Quiet, because HAProxy would print a line for every runtime change.
+	// The child gets our own stderr, which is there when we are not.
+	// Quiet, because HAProxy would print a line for every runtime change. Not so after a start that failed.
 	cmd := exec.Command(s.Binary, "-q", "-W", "-S", s.Layout.RunDir()+"/master.sock,mode,600", "-f", s.Layout.Config())
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	alert := func() string { return "" }

@@ -119,6 +119,9 @@ func FuzzParse(f *testing.F) {
 		if len(r.Ended) > 2 || r.Kind == "" != (r.Namespace == "") && r.Namespace != "" {
 			t.Fatalf("%q is read as %+v", text, r)
 		}
+		if failed := Failed(text); ok && failed && r.Status > 0 && r.Status < 400 {
+			t.Fatalf("%q counts as failed, and is read as %+v", text, r)
+		}
 		(&Filter{Host: "h", Status: "5xx", Path: "/"}).Takes(&r)
 	})
 }

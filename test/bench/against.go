@@ -25,7 +25,7 @@ const fast, slow, large = 0.97, 1.03, 1.05
 // does so after a minute.
 const settled = 75 * time.Second
 
-// againstSamples is how often a change of each kind is made in a turn, and againstChanges how many starts of both
+// againstSamples is how often a change of each kind is made in a turn, and againstStarts how many starts of both
 // programs changes are compared in, for each one in which the rest is. Where the memory of a HAProxy lies
 // decides more about a change than how often it is made: one program against itself shows 0.8 to 1.4 in a
 // single start. So there are many starts with few samples.
